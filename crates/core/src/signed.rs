@@ -1,0 +1,145 @@
+//! Which objects are signed, and over which bytes (PROFILE §3).
+//!
+//! A signature is Ed25519 over the DSSE pre-authentication encoding of (payload type, canonical object without its
+//! `signature` member). One payload type per kind: no signature of one kind is valid for another.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::json::{self, ShapeFault, Value};
+
+/// A kind of signed object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ObjectKind {
+    /// Validation evidence, by the PED's key.
+    Evidence,
+    /// A finality authority, by the PED's key.
+    Authority,
+    /// A sink verification, by the sink's key.
+    Verification,
+    /// An approver's verdict on a ticket, by the approver's key.
+    Approval,
+    /// An approver's yes to a change of configuration, by the approver's key.
+    Change,
+    /// An approver's verdict on an indeterminate act, by the approver's key.
+    Reconciliation,
+    /// An approver's yes to a change of keys, by the approver's key.
+    KeyChange,
+}
+
+impl ObjectKind {
+    /// The DSSE payload type.
+    pub fn payload_type(self) -> &'static str {
+        match self {
+            Self::Evidence => "application/vnd.lychgate.evidence+json",
+            Self::Authority => "application/vnd.lychgate.authority+json",
+            Self::Verification => "application/vnd.lychgate.verification+json",
+            Self::Approval => "application/vnd.lychgate.approval+json",
+            Self::Change => "application/vnd.lychgate.change+json",
+            Self::Reconciliation => "application/vnd.lychgate.reconciliation+json",
+            Self::KeyChange => "application/vnd.lychgate.key-change+json",
+        }
+    }
+}
+
+/// A signature's algorithm: a closed set, with room for ML-DSA-65.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum SignatureAlgorithm {
+    /// RFC 8032 Ed25519.
+    #[default]
+    Ed25519,
+}
+
+/// A key's id: its RFC 7638 thumbprint, base64url.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct KeyId(pub String);
+
+/// Which key signed an object, how, and the signature itself once there is one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mark {
+    /// The signing key.
+    pub key_id: KeyId,
+    /// Its algorithm.
+    pub algorithm: SignatureAlgorithm,
+    /// Base64url; absent only while the object is being made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<String>,
+}
+
+impl Mark {
+    /// The mark of an object about to be signed with this key.
+    pub fn unsigned(key_id: KeyId) -> Self {
+        Self {
+            key_id,
+            algorithm: SignatureAlgorithm::Ed25519,
+            signature: None,
+        }
+    }
+}
+
+/// An object that carries a signature.
+pub trait Signed: Serialize + DeserializeOwned {
+    /// Its kind, which fixes the payload type.
+    const KIND: ObjectKind;
+    /// Where its mark stands.
+    fn mark(&self) -> &Mark;
+    /// Where its mark stands, to sign it.
+    fn mark_mut(&mut self) -> &mut Mark;
+}
+
+/// The bytes a signature of `object` covers.
+///
+/// # Errors
+/// When the object has a number that canonical JSON cannot carry.
+pub fn signing_bytes<T: Signed>(object: &T) -> Result<Vec<u8>, ShapeFault> {
+    let mut value = json::to_value(object)?;
+    strip_signature(&mut value, object.mark().signature.as_deref());
+    let body = crate::jcs::to_bytes(&value);
+    Ok(pre_authentication_encoding(T::KIND.payload_type(), &body))
+}
+
+/// DSSE v1 PAE: `DSSEv1 <len> <type> <len> <body>`.
+pub fn pre_authentication_encoding(payload_type: &str, body: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(body.len() + payload_type.len() + 32);
+    out.extend_from_slice(b"DSSEv1 ");
+    out.extend_from_slice(payload_type.len().to_string().as_bytes());
+    out.push(b' ');
+    out.extend_from_slice(payload_type.as_bytes());
+    out.push(b' ');
+    out.extend_from_slice(body.len().to_string().as_bytes());
+    out.push(b' ');
+    out.extend_from_slice(body);
+    out
+}
+
+/// Removes the one `signature` member, which stands in the object named `mark` one level down.
+fn strip_signature(value: &mut Value, signature: Option<&str>) {
+    let (Value::Object(object), Some(_)) = (value, signature) else {
+        return;
+    };
+    for holder in ["protector", "issuer", "mark"] {
+        let Some(Value::Object(inner)) = object.get_mut(holder) else {
+            continue;
+        };
+        match inner.get_mut("mark") {
+            Some(Value::Object(mark)) => drop(mark.remove("signature")),
+            _ => drop(inner.remove("signature")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_encoding_is_dsse_s_own_example() {
+        let pae = pre_authentication_encoding("http://example.com/HelloWorld", b"hello world");
+        assert_eq!(
+            pae,
+            b"DSSEv1 29 http://example.com/HelloWorld 11 hello world"
+        );
+    }
+}
