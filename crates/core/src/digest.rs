@@ -153,7 +153,7 @@ impl Digest {
 
     /// The text form, base64url without padding.
     #[must_use]
-    pub fn to_base64url(&self) -> String {
+    pub fn to_base64url(self) -> String {
         b64::encode(self.bytes())
     }
 

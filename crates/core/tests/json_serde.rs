@@ -66,7 +66,7 @@ fn whole() -> Whole {
         name: "n".into(),
         count: 1 << 53,
         offset: -(1 << 53),
-        share: 2.0,
+        share: 0.25,
         note: None,
         inner: vec![Inner { slashed: 7 }],
         kinds: vec![

@@ -1,5 +1,7 @@
 //! Number tokens: which are accepted, and as which double (PROFILE §3).
 
+use std::fmt::Write as _;
+
 use super::fault::FaultKind;
 use super::value::Number;
 
@@ -75,13 +77,13 @@ impl Decimal {
 
     /// The nearest double, ties to even, possibly infinite.
     fn to_double(self) -> Option<f64> {
-        let digits = self
-            .digits
-            .iter()
-            .take(self.count)
-            .map(|digit| char::from(b'0' + digit));
-        let sign = if self.negative { "-" } else { "" };
-        let text = format!("{sign}{}e{}", digits.collect::<String>(), self.exponent);
+        let mut text = String::with_capacity(32);
+        if self.negative {
+            text.push('-');
+        }
+        let digits = self.digits.iter().take(self.count);
+        text.extend(digits.map(|digit| char::from(b'0' + digit)));
+        write!(text, "e{}", self.exponent).ok()?;
         text.parse().ok()
     }
 }
