@@ -158,6 +158,7 @@ const CHECKSUMS: [(usize, &str); 4] = [
 ];
 
 #[test]
+#[allow(clippy::disallowed_methods, reason = "a test's own switch")]
 fn number_sequence_has_the_published_checksums_and_reads_back() {
     let most = if std::env::var_os("LYCHGATE_LONG").is_some() {
         1_000_000

@@ -284,7 +284,10 @@ fn size_is_bounded() {
 }
 
 #[test]
-#[allow(clippy::disallowed_methods, reason = "measures real time, to notice a square")]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "measures real time, to notice a square"
+)]
 fn wide_objects_and_long_strings_cost_no_square() {
     let members = (0..70_000)
         .rev()

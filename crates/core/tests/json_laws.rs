@@ -162,9 +162,18 @@ fn token() -> impl Strategy<Value = String> {
     ]
 }
 
+#[allow(clippy::disallowed_methods, reason = "a test's own switch")]
+fn cases() -> u32 {
+    if std::env::var_os("LYCHGATE_LONG").is_some() {
+        50_000
+    } else {
+        500
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: if std::env::var_os("LYCHGATE_LONG").is_some() { 50_000 } else { 500 },
+        cases: cases(),
         failure_persistence: None,
         ..ProptestConfig::default()
     })]
