@@ -1,1 +1,28 @@
-//! Placeholder while the workspace is laid out.
+//! Durable state and the sequenced record, behind one small trait.
+//!
+//! Everything the gate must not forget across a crash goes through [`Store::commit`]: which authority was issued and
+//! which one is consumed, what became of an act, the epochs, the approvals, and the receipts of all that, in the order
+//! in which it happened. A transaction carries its receipts, so no state changes without its line in the record and no
+//! line stands there for a change that did not happen.
+//!
+//! - [`contract`]: the [`Store`] trait and its durability contract in prose; [`Pending`], the promise of a commit
+//! - [`txn`]: the named transactions, the only ways to change anything
+//! - [`outcome`]: what a commit resolves to: committed, [`Rejected`], or a [`StoreFault`]
+//! - [`row`]: what reads give back
+//! - [`sqlite`]: the store on one SQLite file, one writer thread, group commit
+//! - `testing` (feature `testing`): the conformance suite that every backend passes, and a store that fails on request
+
+pub mod contract;
+pub mod outcome;
+pub mod row;
+pub mod sqlite;
+pub mod txn;
+
+pub use contract::{Answer, Pending, Store};
+pub use outcome::{Committed, Rejected, StoreFault, Which};
+pub use row::{
+    ActQuery, ActRow, AppliedRow, Counts, Grant, ProtectedState, RecordRow, Revocation, TicketRow,
+    TicketState,
+};
+pub use sqlite::{Options, SqliteStore};
+pub use txn::{Entry, LeafHash, NewAct, Txn};

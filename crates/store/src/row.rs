@@ -1,0 +1,231 @@
+//! What reads give back.
+
+use lychgate_core::code::Code;
+use lychgate_core::id::{ActId, AuthorityId, EffectId, HolderId, Nonce, TicketId};
+use lychgate_core::receipt::Salt;
+use lychgate_core::signed::KeyId;
+use lychgate_core::{ConsequenceClass, Digest, Epochs, State, Timestamp};
+
+use crate::txn::LeafHash;
+
+/// What authorities are compared with inside the consuming transaction, and the time mark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProtectedState {
+    /// Policy, authority and revocation epoch.
+    pub epochs: Epochs,
+    /// Moves when purposes are reconfigured (PROFILE §11).
+    pub purpose_epoch: u64,
+    /// The applied configuration; `None` before the first `Apply`.
+    pub policy_digest: Option<Digest>,
+    /// The latest time any transaction named; the gate's clock never starts below it.
+    pub last_time: Timestamp,
+}
+
+/// An act as the store keeps it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ActRow {
+    /// The act.
+    pub id: ActId,
+    /// Where it stands.
+    pub state: State,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+    /// What equal calls have in common (PROFILE §5); absent where they do not matter.
+    pub twin: Option<Digest>,
+    /// The whole act's digest; absent where a request never became an act.
+    pub act_digest: Option<Digest>,
+    /// What the receipts' commitment to the arguments opens to.
+    pub arguments_digest: Option<Digest>,
+    /// What the receipts' commitment to the destination opens to.
+    pub destination: Option<String>,
+    /// The salt behind the receipts' commitments.
+    pub salt: Salt,
+    /// The agent.
+    pub agent: String,
+    /// The server in the catalogue.
+    pub tool: Option<String>,
+    /// The function in the catalogue.
+    pub function: Option<String>,
+    /// The class.
+    pub class: Option<ConsequenceClass>,
+    /// The earlier act this one repeats.
+    pub retry_of: Option<ActId>,
+    /// The authority, once one was issued.
+    pub grant: Option<Grant>,
+    /// The attempt at the effect, once dispatched.
+    pub effect: Option<EffectId>,
+    /// The idempotency key passed to the destination.
+    pub idempotency_key: Option<String>,
+    /// The escalation it waits for, waited for, or was licensed by.
+    pub ticket: Option<TicketId>,
+    /// Why it was not executed, or what is known of its failure.
+    pub code: Option<Code>,
+    /// Settled, and the answer has not reached its caller.
+    pub undelivered: bool,
+    /// The sealed answer; only from [`crate::Store::act`].
+    pub answer: Option<Vec<u8>>,
+    /// What a read-back needs, sealed; only from [`crate::Store::act`].
+    pub read_back: Option<Vec<u8>>,
+}
+
+/// An authority as the store issued it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// The authority.
+    pub authority: AuthorityId,
+    /// Who alone may present it.
+    pub holder: HolderId,
+    /// Its nonce.
+    pub nonce: Nonce,
+    /// From here on it is worth nothing.
+    pub expires_at: Timestamp,
+    /// The epochs it is bound to.
+    pub epochs: Epochs,
+    /// The configuration it is bound to.
+    pub policy_digest: Digest,
+}
+
+/// Which acts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ActQuery {
+    /// Only those in this state.
+    pub state: Option<State>,
+    /// Only those past this one, in the direction of the walk.
+    pub after: Option<ActId>,
+    /// From the newest down, else from the oldest up.
+    pub newest_first: bool,
+    /// At most so many.
+    pub limit: usize,
+}
+
+/// How many acts stand in each state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts(pub(crate) [u64; 12]);
+
+impl Counts {
+    /// How many stand in `state`.
+    pub fn of(&self, state: State) -> u64 {
+        self.0
+            .get(usize::from(state.number()))
+            .copied()
+            .unwrap_or(0)
+    }
+
+    /// How many there are.
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+}
+
+/// Where a ticket stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TicketState {
+    /// It waits for a person.
+    Pending,
+    /// A person said yes; it licenses one act of its subject until it expires.
+    Approved,
+    /// A person said no. Final.
+    Denied,
+    /// Nobody decided, or nobody used the approval, in time. Final.
+    Expired,
+    /// Its approval was used. Final.
+    Consumed,
+}
+
+impl TicketState {
+    /// Every state.
+    pub const ALL: [Self; 5] = [
+        Self::Pending,
+        Self::Approved,
+        Self::Denied,
+        Self::Expired,
+        Self::Consumed,
+    ];
+
+    /// The spelling.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Approved => "approved",
+            Self::Denied => "denied",
+            Self::Expired => "expired",
+            Self::Consumed => "consumed",
+        }
+    }
+
+    /// The small number the store keeps; stable for ever.
+    pub fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// From the store's number.
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(number)).copied()
+    }
+}
+
+impl std::fmt::Display for TicketState {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(self.name())
+    }
+}
+
+/// An escalation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TicketRow {
+    /// The ticket.
+    pub id: TicketId,
+    /// Where it stands.
+    pub state: TicketState,
+    /// What an approval of it is for (PROFILE §11).
+    pub subject: Digest,
+    /// The act that asked first.
+    pub act: ActId,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// From here on it can neither be decided on nor used.
+    pub expires_at: Timestamp,
+    /// When a person decided.
+    pub decided_at: Option<Timestamp>,
+    /// With which key.
+    pub approver: Option<KeyId>,
+    /// Which act used the approval.
+    pub consumed_by: Option<ActId>,
+    /// What the person is shown, sealed; gone once it is no longer pending.
+    pub display: Option<Vec<u8>>,
+}
+
+/// The applied configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AppliedRow {
+    /// Its digest.
+    pub digest: Digest,
+    /// The policy epoch it began.
+    pub epoch: u64,
+    /// Its bytes, as the caller gave them.
+    pub snapshot: Vec<u8>,
+    /// When it was applied.
+    pub at: Timestamp,
+}
+
+/// Something that is revoked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Revocation {
+    /// What, in the gate's own spelling (for example `server:fs`).
+    pub subject: String,
+    /// Since when.
+    pub at: Timestamp,
+}
+
+/// One line of the record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordRow {
+    /// Its place, from 0.
+    pub index: u64,
+    /// The receipt's canonical bytes.
+    pub bytes: Vec<u8>,
+    /// Its leaf hash.
+    pub leaf: LeafHash,
+}

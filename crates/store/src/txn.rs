@@ -1,0 +1,342 @@
+//! The named transactions: the only ways to change what the store keeps.
+//!
+//! Each is whole or not at all, carries the receipts of what it does, and says what time it is.
+
+use lychgate_core::code::Code;
+use lychgate_core::id::{ActId, AuthorityId, EffectId, HolderId, Nonce, TicketId};
+use lychgate_core::receipt::Salt;
+use lychgate_core::signed::KeyId;
+use lychgate_core::{ConsequenceClass, Digest, Epochs, State, Timestamp};
+
+use crate::row::Grant;
+
+/// The hash of one line of the record as a leaf of the ledger's tree (RFC 9162 §2.1.1): 32 bytes.
+///
+/// The sequence number is not among the hashed bytes, so whoever makes a receipt hashes it before it is committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LeafHash(pub [u8; 32]);
+
+/// One line for the record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The receipt's canonical bytes.
+    pub bytes: Vec<u8>,
+    /// Their leaf hash.
+    pub leaf: LeafHash,
+}
+
+/// A transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Txn {
+    /// Keeps an allowed act and its unused authority.
+    Issue(Issue),
+    /// Consumes an authority: after this, and only then, the effect may run.
+    Dispatch(Box<Dispatch>),
+    /// Says what became of a dispatched act.
+    Settle(Settle),
+    /// Keeps a denial.
+    Refuse(Refuse),
+    /// Keeps an act that waits for a person.
+    Escalate(Escalate),
+    /// Keeps a person's decision.
+    Decide(Decide),
+    /// Ends what ran out or was given up.
+    Lapse(Lapse),
+    /// An answer reached its caller, durably and with receipts.
+    Deliver(Deliver),
+    /// Applies a configuration.
+    Apply(Apply),
+    /// Revokes subjects, or takes that back.
+    Revoke(Revoke),
+    /// Moves the authority epoch.
+    Rotate(Rotate),
+    /// Receipts only.
+    Note(Note),
+}
+
+/// What the store keeps of an act from its first moment on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewAct {
+    /// The act.
+    pub id: ActId,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// What equal calls have in common (PROFILE §5); absent where they do not matter.
+    pub twin: Option<Digest>,
+    /// The whole act's digest; absent where a request never became an act.
+    pub act_digest: Option<Digest>,
+    /// What the receipts' commitment to the arguments opens to.
+    pub arguments_digest: Option<Digest>,
+    /// What the receipts' commitment to the destination opens to.
+    pub destination: Option<String>,
+    /// The salt behind the receipts' commitments.
+    pub salt: Salt,
+    /// The agent.
+    pub agent: String,
+    /// The server in the catalogue; absent when the name resolved to nothing.
+    pub tool: Option<String>,
+    /// The function in the catalogue; absent when the name resolved to nothing.
+    pub function: Option<String>,
+    /// The class.
+    pub class: Option<ConsequenceClass>,
+    /// The earlier act this one repeats.
+    pub retry_of: Option<ActId>,
+}
+
+/// Keeps an allowed act and its unused authority.
+///
+/// The act is new (`SeenAct` otherwise), or it is escalated and its ticket is approved, unused and in time: then it
+/// becomes allowed, and its first row's facts stay. The nonce must be the holder's own with a counter from 1
+/// (`NonceUnusable`) and unseen (`SeenNonce`). An issue in itself compares no epochs; dispatching does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Issue {
+    /// The act.
+    pub act: NewAct,
+    /// The authority.
+    pub grant: Grant,
+    /// What time it is.
+    pub now: Timestamp,
+    /// For the record.
+    pub receipts: Vec<Entry>,
+}
+
+/// Consumes an authority (PROFILE §4). Compared in this order, the first that fails being the answer:
+///
+/// 1. issued: the act's row carries this authority (`NotIssued`)
+/// 2. the holder is the same (`HolderMismatch`)
+/// 3. unused: the act is allowed (`AlreadyUsed` when it was dispatched, `Expired` when it lapsed, else `WrongState`)
+/// 4. in time (`Expired`)
+/// 5. the nonce is the one issued (`NonceUnusable`) and unseen (`SeenNonce`)
+/// 6. policy, authority, revocation epoch, then the policy digest: what the authority was issued under, what the caller
+///    expects and what holds now are all the same (`EpochMismatch`)
+/// 7. no subject is revoked (`Revoked`)
+/// 8. the approval, when one is named or the act was escalated: its ticket exists (`UnknownTicket`), is for this subject
+///    (`TicketSubject`), is approved (`TicketNotApproved`), unused (`TicketConsumed`) and in time (`TicketExpired`)
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dispatch {
+    /// Issued first, in the same transaction; rejected as a whole when either part is. Its receipts come first.
+    pub issue: Option<Issue>,
+    /// The act.
+    pub act: ActId,
+    /// The authority presented.
+    pub authority: AuthorityId,
+    /// Who presents it.
+    pub holder: HolderId,
+    /// Its nonce.
+    pub nonce: Nonce,
+    /// What the epochs must be.
+    pub expected_epochs: Epochs,
+    /// What the applied configuration must be.
+    pub policy_digest: Digest,
+    /// What must not be revoked.
+    pub revocation_subjects: Vec<String>,
+    /// The attempt at the effect.
+    pub effect: EffectId,
+    /// The key passed to the destination.
+    pub idempotency_key: Option<String>,
+    /// The approval to consume. For an escalated act it is that act's own ticket (`ApprovalMissing` otherwise).
+    pub approval: Option<Approval>,
+    /// What a read-back would need from the arguments, sealed; deleted when the act settles.
+    pub read_back: Option<Vec<u8>>,
+    /// What time it is.
+    pub now: Timestamp,
+    /// For the record.
+    pub receipts: Vec<Entry>,
+}
+
+/// An approval and what it must be for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Approval {
+    /// The ticket.
+    pub ticket: TicketId,
+    /// The subject of the act at hand (PROFILE §11).
+    pub subject: Digest,
+}
+
+/// Says what became of a dispatched (or indeterminate) act: `to` is one of effected, failed, `input_required`,
+/// indeterminate and the two reconciled states.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settle {
+    /// The act.
+    pub act: ActId,
+    /// What became of it.
+    pub to: State,
+    /// The answer, sealed, until it is delivered or forgotten. Replaces one kept earlier.
+    pub answer: Option<Vec<u8>>,
+    /// The answer has yet to reach its caller: the act stays open until then.
+    pub undelivered: bool,
+    /// What is known of a failure.
+    pub code: Option<Code>,
+    /// What time it is.
+    pub now: Timestamp,
+    /// For the record.
+    pub receipts: Vec<Entry>,
+}
+
+/// Keeps a denial: `to` is one of refused, expired and withdrawn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refuse {
+    /// Whose.
+    pub whose: Whose,
+    /// What it becomes.
+    pub to: State,
+    /// Why.
+    pub code: Option<Code>,
+    /// What time it is.
+    pub now: Timestamp,
+    /// For the record.
+    pub receipts: Vec<Entry>,
+}
+
+/// An act that has a row, or one that has none yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// It gets its row now (`SeenAct` when there is one).
+    New(Box<NewAct>),
+    /// It has one (`UnknownAct` otherwise).
+    Existing(ActId),
+}
+
+/// Keeps an act that waits for a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Escalate {
+    /// The act; new.
+    pub act: NewAct,
+    /// What it waits for.
+    pub ticket: Awaited,
+    /// What time it is.
+    pub now: Timestamp,
+    /// For the record.
+    pub receipts: Vec<Entry>,
+}
+
+/// The ticket an escalated act waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Awaited {
+    /// A new one, for this act.
+    New(NewTicket),
+    /// One that is pending already for an equal act: one question, asked once, and still one approval for one act.
+    Pending(TicketId),
+}
+
+/// A new ticket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewTicket {
+    /// The ticket.
+    pub id: TicketId,
+    /// What an approval of it is for (PROFILE §11).
+    pub subject: Digest,
+    /// What the person is shown, sealed; deleted with the decision or when it lapses.
+    pub display: Vec<u8>,
+    /// From here on it can neither be decided on nor used.
+    pub expires_at: Timestamp,
+}
+
+/// Keeps a person's decision on a pending ticket that is in time, and deletes its sealed display. A no also moves every
+/// act that still waits for it to refused (EF-071); a yes moves no act.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decide {
+    /// The ticket.
+    pub ticket: TicketId,
+    /// Yes or no.
+    pub approve: bool,
+    /// With which key.
+    pub approver: KeyId,
+    /// What time it is.
+    pub now: Timestamp,
+    /// For the record.
+    pub receipts: Vec<Entry>,
+}
+
+/// Ends what ran out or was given up, all of it or nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lapse {
+    /// Pending or approved tickets that become expired; their sealed displays are deleted. Acts that still wait for one
+    /// are not moved: name them too.
+    pub tickets: Vec<TicketId>,
+    /// Acts that become expired or withdrawn, and why.
+    pub acts: Vec<Lapsed>,
+    /// Acts whose sealed answer is deleted (PROFILE §5: after ten minutes) while they stay undelivered.
+    pub forget_answers: Vec<ActId>,
+    /// What time it is; `None` leaves the mark alone.
+    pub now: Option<Timestamp>,
+    /// For the record.
+    pub receipts: Vec<Entry>,
+}
+
+/// An act that lapses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lapsed {
+    /// The act.
+    pub act: ActId,
+    /// Expired or withdrawn.
+    pub to: State,
+    /// Why.
+    pub code: Option<Code>,
+}
+
+/// An answer reached its caller, or a person has taken note of it: as [`crate::Store::note_delivered`], but durable, with
+/// receipts, and rejected (`UnknownAct`) when there is no such act. Delivering twice changes nothing more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deliver {
+    /// The act.
+    pub act: ActId,
+    /// What time it is.
+    pub now: Timestamp,
+    /// For the record.
+    pub receipts: Vec<Entry>,
+}
+
+/// Applies a configuration; moves the policy epoch, and the others asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Apply {
+    /// The configuration the change was made from (`PolicyMoved` when another is applied).
+    pub expected: Option<Digest>,
+    /// The new one's digest.
+    pub digest: Digest,
+    /// The new one's bytes.
+    pub snapshot: Vec<u8>,
+    /// Purposes changed: moves the purpose epoch.
+    pub purposes_moved: bool,
+    /// A principal's authorization changed: moves the authority epoch.
+    pub authority_moved: bool,
+    /// What time it is.
+    pub now: Timestamp,
+    /// For the record.
+    pub receipts: Vec<Entry>,
+}
+
+/// Revokes subjects, or takes that back; moves the revocation epoch. A subject that is revoked keeps its first time; one
+/// that is not revoked may be removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Revoke {
+    /// Revoked from now on.
+    pub add: Vec<String>,
+    /// No longer revoked. A subject in both lists is `Malformed`.
+    pub remove: Vec<String>,
+    /// What time it is.
+    pub now: Timestamp,
+    /// For the record.
+    pub receipts: Vec<Entry>,
+}
+
+/// A key was rotated or a consent withdrawn: moves the authority epoch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rotate {
+    /// What time it is.
+    pub now: Timestamp,
+    /// For the record.
+    pub receipts: Vec<Entry>,
+}
+
+/// Receipts only: the gate started, stopped, or has something to note.
+///
+/// A gate that starts settles what its predecessor left open with the other transactions, receipts and all: it reads
+/// [`crate::Store::open_acts`], allowed and escalated acts and pending tickets, and commits `Settle` and `Lapse`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// What time it is.
+    pub now: Timestamp,
+    /// For the record.
+    pub receipts: Vec<Entry>,
+}
