@@ -1,0 +1,307 @@
+//! The direction of imports (HOUSE.md), and that only a sink can cause an effect.
+//!
+//! Two checks. The manifest check compares every dependency between our crates with a table and
+//! keeps I/O libraries out of the pure crates. The source check looks for the words that start a
+//! process or open a connection; clippy's `disallowed-methods` bans the same calls by path, this
+//! one also catches imports and types.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cargo_metadata::DependencyKind;
+
+use crate::steps::{Failure, metadata};
+
+/// What one crate of ours may import, besides what every crate may.
+struct Layer {
+    /// The package's name.
+    name: &'static str,
+    /// Our own crates it may depend on, in any kind of dependency.
+    may_use: &'static [&'static str],
+    /// No I/O at all: none of `IO_LIBRARIES` and none of the words of `EFFECTS` or `FILES`.
+    pure: bool,
+    /// May start processes and open connections.
+    effects: bool,
+}
+
+const LAYERS: &[Layer] = &[
+    Layer {
+        name: "lychgate-core",
+        may_use: &[],
+        pure: true,
+        effects: false,
+    },
+    Layer {
+        name: "lychgate-keys",
+        may_use: &["core"],
+        pure: false,
+        effects: false,
+    },
+    Layer {
+        name: "lychgate-intake",
+        may_use: &["core"],
+        pure: true,
+        effects: false,
+    },
+    Layer {
+        name: "lychgate-policy",
+        may_use: &["core"],
+        pure: true,
+        effects: false,
+    },
+    Layer {
+        name: "lychgate-ledger",
+        may_use: &["core", "keys"],
+        pure: true,
+        effects: false,
+    },
+    Layer {
+        name: "lychgate-store",
+        may_use: &["core", "keys", "ledger"],
+        pure: false,
+        effects: false,
+    },
+    Layer {
+        name: "lychgate-gate",
+        may_use: &["core", "keys", "intake", "policy", "ledger", "store"],
+        pure: false,
+        effects: false,
+    },
+    Layer {
+        name: "lychgate-sinks",
+        may_use: &["core", "intake", "policy", "gate"],
+        pure: false,
+        effects: true,
+    },
+    // The socket, its clients, and starting the gate in the background.
+    Layer {
+        name: "lychgate-server",
+        may_use: &[
+            "core", "keys", "intake", "policy", "ledger", "store", "gate", "sinks",
+        ],
+        pure: false,
+        effects: true,
+    },
+    Layer {
+        name: "lychgate",
+        may_use: &[
+            "core", "keys", "intake", "policy", "ledger", "store", "gate", "sinks", "server",
+        ],
+        pure: false,
+        effects: true,
+    },
+    Layer {
+        name: "xtask",
+        may_use: &[],
+        pure: false,
+        effects: true,
+    },
+];
+
+/// Libraries that read, write, wait or connect: never a dependency of a pure crate.
+const IO_LIBRARIES: &[&str] = &[
+    "axum",
+    "hyper",
+    "mio",
+    "reqwest",
+    "rpassword",
+    "rusqlite",
+    "rustix",
+    "tokio",
+    "tracing-subscriber",
+    "ureq",
+];
+
+/// Words that start a process or open a connection.
+const EFFECTS: &[&str] = &[
+    "process::Command",
+    "process::{Command",
+    "process::Child",
+    "tokio::process",
+    "std::net::",
+    "tokio::net",
+    "os::unix::net",
+    "CommandExt",
+];
+
+/// Words that touch files: a pure crate is handed bytes and gives bytes back.
+const FILES: &[&str] = &["std::fs", "File::open", "File::create", "std::io::stdin"];
+
+/// Checks the whole workspace; every fault is printed, not only the first.
+pub(crate) fn check(root: &Path) -> Result<(), Failure> {
+    let metadata = metadata(root)?;
+    let mut faults = Vec::new();
+    let mut crates = 0_usize;
+    let mut files = 0_usize;
+    for package in metadata.workspace_packages() {
+        let name = package.name.to_string();
+        let Some(layer) = LAYERS.iter().find(|layer| layer.name == name) else {
+            faults.push(format!(
+                "`{name}` has no place in the table of layers (xtask/src/layers.rs)"
+            ));
+            continue;
+        };
+        crates += 1;
+        let dependencies = package
+            .dependencies
+            .iter()
+            .map(|dependency| (dependency.name.as_str(), dependency.kind));
+        manifest_faults(layer, dependencies, &mut faults);
+        let Some(folder) = package.manifest_path.parent() else {
+            continue;
+        };
+        for path in rust_files(&folder.join("src").into_std_path_buf())? {
+            files += 1;
+            let shown = path
+                .strip_prefix(root)
+                .unwrap_or(&path)
+                .display()
+                .to_string();
+            source_faults(layer, &shown, &fs::read_to_string(&path)?, &mut faults);
+        }
+    }
+    if crates == 0 || files == 0 {
+        faults.push("nothing was looked at: the check itself is broken".to_owned());
+    }
+    if faults.is_empty() {
+        println!("layers: {crates} crates, {files} files in order");
+        return Ok(());
+    }
+    for fault in &faults {
+        eprintln!("layers: {fault}");
+    }
+    Err(Failure::new(format!(
+        "{} faults in the layers",
+        faults.len()
+    )))
+}
+
+fn manifest_faults<'a>(
+    layer: &Layer,
+    dependencies: impl Iterator<Item = (&'a str, DependencyKind)>,
+    faults: &mut Vec<String>,
+) {
+    let ours: BTreeSet<&str> = LAYERS.iter().map(|layer| layer.name).collect();
+    for (name, kind) in dependencies {
+        let short = name.strip_prefix("lychgate-").unwrap_or(name);
+        if ours.contains(name) && !layer.may_use.contains(&short) {
+            faults.push(format!("`{}` must not depend on `{name}`", layer.name));
+        }
+        if layer.pure && kind == DependencyKind::Normal && IO_LIBRARIES.contains(&name) {
+            faults.push(format!(
+                "`{}` is pure and must not depend on `{name}`",
+                layer.name
+            ));
+        }
+    }
+}
+
+fn source_faults(layer: &Layer, path: &str, text: &str, faults: &mut Vec<String>) {
+    for (number, line) in text.lines().enumerate() {
+        // The unit tests are the last thing in a file, in one module.
+        if line.trim_start().starts_with("#[cfg(test)]") {
+            break;
+        }
+        let code = line.split("//").next().unwrap_or(line);
+        let effect = EFFECTS.iter().filter(|_| !layer.effects);
+        let file = FILES.iter().filter(|_| layer.pure);
+        for word in effect.chain(file).filter(|word| code.contains(**word)) {
+            faults.push(format!(
+                "{path}:{}: `{word}` has no place in this crate",
+                number + 1
+            ));
+        }
+    }
+}
+
+/// Every `.rs` file under a folder, test files (`tests.rs`, `tests/`) apart, in a stable order.
+fn rust_files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder)? {
+            let path = entry?.path();
+            let stem = path
+                .file_stem()
+                .and_then(|stem| stem.to_str())
+                .unwrap_or_default();
+            if stem == "tests" || stem.ends_with("_tests") {
+                continue;
+            }
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layer(name: &str) -> &'static Layer {
+        LAYERS.iter().find(|layer| layer.name == name).unwrap()
+    }
+
+    #[test]
+    fn an_import_against_the_direction_is_a_fault() {
+        let mut faults = Vec::new();
+        let wrong = [("lychgate-store", DependencyKind::Normal)];
+        manifest_faults(layer("lychgate-core"), wrong.into_iter(), &mut faults);
+        manifest_faults(layer("lychgate-sinks"), wrong.into_iter(), &mut faults);
+        manifest_faults(layer("lychgate-gate"), wrong.into_iter(), &mut faults);
+        assert_eq!(faults.len(), 2, "{faults:?}");
+    }
+
+    #[test]
+    fn io_in_a_pure_crate_is_a_fault_except_for_its_tests() {
+        let mut faults = Vec::new();
+        let tokio = |kind| [("tokio", kind)].into_iter();
+        manifest_faults(
+            layer("lychgate-policy"),
+            tokio(DependencyKind::Normal),
+            &mut faults,
+        );
+        manifest_faults(
+            layer("lychgate-policy"),
+            tokio(DependencyKind::Development),
+            &mut faults,
+        );
+        manifest_faults(
+            layer("lychgate-gate"),
+            tokio(DependencyKind::Normal),
+            &mut faults,
+        );
+        assert_eq!(faults.len(), 1, "{faults:?}");
+    }
+
+    #[test]
+    fn only_sinks_and_process_starters_may_name_a_process() {
+        let text = "use std::process::Command;\n// tokio::process\n#[cfg(test)]\nmod tests { use tokio::process; }\n";
+        let mut faults = Vec::new();
+        source_faults(layer("lychgate-gate"), "a.rs", text, &mut faults);
+        source_faults(layer("lychgate-sinks"), "b.rs", text, &mut faults);
+        assert_eq!(
+            faults,
+            ["a.rs:1: `process::Command` has no place in this crate"]
+        );
+    }
+
+    #[test]
+    fn the_table_points_downwards_only() {
+        for (place, layer) in LAYERS.iter().enumerate() {
+            for used in layer.may_use {
+                let below = LAYERS
+                    .iter()
+                    .position(|other| other.name.strip_prefix("lychgate-") == Some(used))
+                    .unwrap();
+                assert!(below < place, "`{}` uses `{used}`", layer.name);
+            }
+        }
+    }
+}
