@@ -1,0 +1,70 @@
+"""The real servers behind the gate, and the log that stands on their side."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).parent
+NODE = os.environ["LYCHGATE_NODE"]
+MODULES = Path(os.environ["LYCHGATE_NODE_MODULES"])
+PYTHON = sys.executable
+
+
+def _npm(name: str) -> str:
+    return str(MODULES / "@modelcontextprotocol" / name / "dist" / "index.js")
+
+
+def filesystem(root: Path) -> list[str]:
+    return [NODE, _npm("server-filesystem"), str(root)]
+
+
+def everything() -> list[str]:
+    return [NODE, _npm("server-everything"), "stdio"]
+
+
+def memory() -> list[str]:
+    return [NODE, _npm("server-memory")]
+
+
+def time() -> list[str]:
+    # The zone stands in the tools' descriptions: fixed, so that their digests are.
+    return [PYTHON, "-m", "mcp_server_time", "--local-timezone", "UTC"]
+
+
+def git(repository: Path) -> list[str]:
+    return [PYTHON, "-m", "mcp_server_git", "--repository", str(repository)]
+
+
+@dataclass
+class ServerLog:
+    """What reached a server, written by `tee_server.py`."""
+
+    path: Path
+
+    def wrap(self, command: list[str]) -> list[str]:
+        return [PYTHON, str(HERE / "tee_server.py"), str(self.path), *command]
+
+    def lines(self) -> list[str]:
+        if not self.path.exists():
+            return []
+        return [json.loads(line) for line in self.path.read_text("utf-8").splitlines()]
+
+    def messages(self) -> list[dict]:
+        """Every message, batches taken apart, so that a call cannot hide in one."""
+        found: list[dict] = []
+        for line in self.lines():
+            message = json.loads(line)
+            found += message if isinstance(message, list) else [message]
+        return found
+
+    def calls(self, tool: str | None = None) -> list[dict]:
+        """The params of the tool calls that arrived."""
+        calls = [m["params"] for m in self.messages() if m.get("method") == "tools/call"]
+        return [c for c in calls if tool is None or c["name"] == tool]
+
+    def methods(self) -> list[str]:
+        return [m["method"] for m in self.messages() if "method" in m]
