@@ -147,7 +147,7 @@ class Lychgate:
         """Stops the gate; anything that is left of it then is a fault."""
         try:
             if self.state.exists():
-                self.run("gate", "stop", "--no-start", status=None, timeout=20)
+                self.run("gate", "stop", status=None, timeout=20)
         finally:
             left = self._leftovers(patience=5)
         if left:

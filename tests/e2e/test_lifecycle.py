@@ -34,9 +34,9 @@ async def test_the_gate_outlives_its_client_and_ends_when_told(gate: Lychgate) -
     gate.add("time", peers.time(), get_current_time="INFORMATIONAL")
     async with gate.client("time") as client:
         await client.call_tool("get_current_time", {"timezone": "UTC"})
-    gate.run("gate", "status", "--no-start")
-    gate.run("gate", "stop", "--no-start")
-    assert gate.run("gate", "status", "--no-start", status=None).returncode != 0
+    gate.run("gate", "status")
+    gate.run("gate", "stop")
+    assert gate.run("gate", "status", status=None).returncode != 0
     assert list(processes_of(gate.folder)) == []
 
 
