@@ -1,1 +1,32 @@
-//! Placeholder while the workspace is laid out.
+//! Keys: who signs, who is believed, and what lies sealed at rest (PROFILE §3, §10).
+//!
+//! aws-lc-rs signs, encrypts and verifies what is live; ed25519-dalek's strict check verifies old objects offline and
+//! counter-checks what an approver signed. Private keys never leave this crate as bytes.
+//!
+//! - [`signing`]: an Ed25519 key and its RFC 7638 id
+//! - [`trust`]: the public keys, each in its one role, and the checks of signed objects
+//! - [`ring`]: the gate's three file keys, and rotation
+//! - [`approver`]: the key under a passphrase
+//! - [`seal`]: encryption of what must not lie in clear text
+//! - [`verdict`]: the objects an approver signs
+//! - [`fault`]: what goes wrong, and the way out
+
+pub mod approver;
+pub mod fault;
+mod files;
+pub mod ring;
+mod role;
+pub mod seal;
+pub mod signing;
+pub mod trust;
+mod trusted;
+pub mod verdict;
+
+pub use approver::ApproverKey;
+pub use fault::{Invalid, KeyFault, TrustFault};
+pub use ring::{KeyRing, rotate};
+pub use role::{NotARole, Role};
+pub use seal::Sealer;
+pub use signing::{SigningKey, SystemEntropy, thumbprint};
+pub use trust::TrustBundle;
+pub use trusted::TrustedKey;

@@ -1,0 +1,206 @@
+//! What an approver signs (PROFILE §10): a verdict on a ticket, a change of configuration, a verdict on an
+//! indeterminate act, a change of keys.
+//!
+//! A ticket is single-use; every other object carries the gate's one-time challenge, so that a captured signature is
+//! of no use a second time.
+
+use lychgate_core::Timestamp;
+use lychgate_core::act::Version;
+use lychgate_core::digest::{Digest, b64};
+use lychgate_core::id::{ActId, TicketId};
+use lychgate_core::json;
+use lychgate_core::outside::{Entropy, NoEntropy};
+use lychgate_core::signed::{Mark, ObjectKind, Signed};
+use serde::{Deserialize, Serialize};
+
+use crate::Role;
+
+/// A person's verdict on one ticket.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ApprovalVerdict {
+    /// Always `1.0`.
+    pub version: Version,
+    /// Always `approval_verdict`.
+    pub object_type: ApprovalObject,
+    /// The ticket, which takes one verdict.
+    pub ticket_id: TicketId,
+    /// Digest of what the person was shown: the approval subject.
+    pub subject: Digest,
+    /// Yes or no.
+    pub verdict: Verdict,
+    /// When it was signed.
+    pub at: Timestamp,
+    /// The approver's key and signature.
+    pub mark: Mark,
+}
+
+/// Yes or no.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// This act, once.
+    Approve,
+    /// Not this act.
+    Deny,
+}
+
+/// A person's yes to one change of configuration.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConfigurationChange {
+    /// Always `1.0`.
+    pub version: Version,
+    /// Always `configuration_change`.
+    pub object_type: ChangeObject,
+    /// The applied configuration; absent when there is none yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
+    pub from: Option<Digest>,
+    /// The configuration to apply.
+    pub to: Digest,
+    /// When it was signed.
+    pub at: Timestamp,
+    /// The gate's one-time challenge.
+    pub challenge: Challenge,
+    /// The approver's key and signature.
+    pub mark: Mark,
+}
+
+/// A person's word on what became of an indeterminate act.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReconciliationVerdict {
+    /// Always `1.0`.
+    pub version: Version,
+    /// Always `reconciliation_verdict`.
+    pub object_type: ReconciliationObject,
+    /// The act.
+    pub candidate_act_id: ActId,
+    /// Whether it had its effect.
+    pub effect: bool,
+    /// How the person knows.
+    pub reason: Reason,
+    /// When it was signed.
+    pub at: Timestamp,
+    /// The gate's one-time challenge.
+    pub challenge: Challenge,
+    /// The approver's key and signature.
+    pub mark: Mark,
+}
+
+/// A person's yes to a new key in a role.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeyChange {
+    /// Always `1.0`.
+    pub version: Version,
+    /// Always `key_change`.
+    pub object_type: KeyChangeObject,
+    /// Whose key.
+    pub role: Role,
+    /// When it was signed.
+    pub at: Timestamp,
+    /// The gate's one-time challenge.
+    pub challenge: Challenge,
+    /// The approver's key and signature.
+    pub mark: Mark,
+}
+
+macro_rules! signed {
+    ($($object:ident = $kind:ident, $type:ident = $word:literal;)*) => {$(
+        impl Signed for $object {
+            const KIND: ObjectKind = ObjectKind::$kind;
+
+            fn mark(&self) -> &Mark {
+                &self.mark
+            }
+
+            fn mark_mut(&mut self) -> &mut Mark {
+                &mut self.mark
+            }
+        }
+
+        #[doc = concat!("The one `object_type`, `", $word, "`.")]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        pub enum $type {
+            #[doc = concat!("`", $word, "`")]
+            #[default]
+            #[serde(rename = $word)]
+            The,
+        }
+    )*};
+}
+
+signed! {
+    ApprovalVerdict = Approval, ApprovalObject = "approval_verdict";
+    ConfigurationChange = Change, ChangeObject = "configuration_change";
+    ReconciliationVerdict = Reconciliation, ReconciliationObject = "reconciliation_verdict";
+    KeyChange = KeyChange, KeyChangeObject = "key_change";
+}
+
+/// A text of 1 to `MOST` characters.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Text<const MOST: usize>(String);
+
+/// A person's reason: 1 to 500 characters.
+pub type Reason = Text<500>;
+
+/// The gate's one-time challenge: 1 to 128 characters.
+pub type Challenge = Text<128>;
+
+/// A text that is empty or too long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("text must have 1 to {most} characters")]
+pub struct WrongLength {
+    /// The most characters.
+    pub most: usize,
+}
+
+impl<const MOST: usize> Text<MOST> {
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Challenge {
+    /// A fresh challenge: 32 random bytes as base64url.
+    ///
+    /// # Errors
+    /// When there is no randomness.
+    pub fn fresh(entropy: &dyn Entropy) -> Result<Self, NoEntropy> {
+        let mut bytes = [0; 32];
+        entropy.fill(&mut bytes)?;
+        Ok(Self(b64::encode(&bytes)))
+    }
+}
+
+impl<const MOST: usize> TryFrom<String> for Text<MOST> {
+    type Error = WrongLength;
+
+    fn try_from(text: String) -> Result<Self, WrongLength> {
+        // Counting stops one past the limit, however long the text.
+        match text.chars().take(MOST + 1).count() {
+            0 => Err(WrongLength { most: MOST }),
+            length if length > MOST => Err(WrongLength { most: MOST }),
+            _ => Ok(Self(text)),
+        }
+    }
+}
+
+impl<const MOST: usize> TryFrom<&str> for Text<MOST> {
+    type Error = WrongLength;
+
+    fn try_from(text: &str) -> Result<Self, WrongLength> {
+        Self::try_from(text.to_owned())
+    }
+}
+
+impl<const MOST: usize> From<Text<MOST>> for String {
+    fn from(text: Text<MOST>) -> Self {
+        text.0
+    }
+}
