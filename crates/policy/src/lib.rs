@@ -1,1 +1,47 @@
-//! Placeholder while the workspace is laid out.
+//! The tool catalogue and the rules: what a configuration says, checked and compiled, and what follows for an act.
+//!
+//! Nothing here performs I/O or keeps state: the caller reads files, resolves paths and stores snapshots. The way of
+//! a configuration: text -> [`load`] -> [`Applied`] -> snapshot bytes in the store -> [`Applied::from_snapshot`] in
+//! the gate. The way of an act: [`Server::resolve`] -> [`ToolEntry::validate`] -> [`ToolEntry::destinations`] ->
+//! [`judge`].
+//!
+//! - [`load`], [`Diagnostics`]: the configuration file, with every problem's line and a suggestion
+//! - [`Applied`], [`Server`], [`ToolEntry`]: the closed form the gate runs from (PROFILE §8)
+//! - [`Reach`], [`Paths`]: where an act would take effect (PROFILE §11)
+//! - [`judge`]: the `strict` and `balanced` tables (PROFILE §2, §9)
+//! - [`changes`]: what a new configuration narrows and widens (PROFILE §10)
+//! - [`Definition`], [`propose`], [`Library`]: a server's tools, and the entries proposed for them
+//! - [`edit`], [`template`]: the text of the configuration file, comments kept
+
+mod applied;
+mod canonical;
+mod change;
+mod check;
+mod definition;
+mod diagnostics;
+pub mod edit;
+mod init;
+mod library;
+mod load;
+mod model;
+mod profile;
+mod propose;
+mod reach;
+mod schema;
+mod server;
+mod tool;
+
+pub use applied::{Applied, SnapshotFault, allowlisted};
+pub use change::{Change, Effect, changes};
+pub use definition::{Definition, DefinitionFault, definition_digest, is_name};
+pub use diagnostics::{Diagnostic, Diagnostics};
+pub use init::{InitRoot, template};
+pub use library::Library;
+pub use load::{Pins, load};
+pub use model::{Agent, ErrorMeaning, Idempotency, Kind, Limits, Principal, Profile, Purpose, Role};
+pub use profile::{Finding, Situation, judge, strictest};
+pub use propose::{Proposed, propose};
+pub use reach::{PathRefused, Paths, Reach, Scope, Target, Unresolved};
+pub use schema::SchemaFault;
+pub use server::{Resolution, Root, Server};
+pub use tool::{Roles, ToolEntry};

@@ -1,0 +1,149 @@
+//! The applied configuration: closed, canonical, compiled. The gate runs from this and from nothing else.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use lychgate_core::Digest;
+use lychgate_core::act::SourceType;
+use lychgate_core::json::{self, CaseRule};
+
+use crate::check;
+use crate::diagnostics::Problem;
+use crate::model::{Agent, Limits, Model, Principal, Profile, Purpose};
+use crate::server::{Registry, Server};
+
+/// A configuration as it was applied, with every pinned definition in it.
+#[derive(Debug)]
+pub struct Applied {
+    pub(crate) model: Model,
+    snapshot: Vec<u8>,
+    digest: Digest,
+    servers: BTreeMap<String, Server>,
+}
+
+/// A snapshot that the gate does not take.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("stored configuration is not usable: {0}")]
+pub struct SnapshotFault(String);
+
+impl Applied {
+    /// Checks and compiles; all problems are reported.
+    pub(crate) fn compile(model: Model) -> Result<Self, Vec<Problem>> {
+        let mut problems = check::check(&model);
+        let snapshot = match json::to_canonical(&model) {
+            Ok(snapshot) => snapshot,
+            Err(fault) => {
+                problems.push(Problem::new(&[], format!("configuration has no canonical form: {fault}")));
+                Vec::new()
+            }
+        };
+        let registry =
+            Arc::new(Registry { destinations: model.destinations.clone(), allowed: model.jurisdictions.clone() });
+        let mut servers = BTreeMap::new();
+        for (name, server) in &model.servers {
+            match Server::compile(name, server, &model, &registry) {
+                Ok(server) => drop(servers.insert(name.clone(), server)),
+                Err(faults) => problems.extend(faults.into_iter().map(|fault| {
+                    let path = ["servers", name.as_str(), fault.0, fault.1.as_str()];
+                    Problem::new(&path, format!("input schema of `{}` cannot be used: {}", fault.1, fault.2))
+                })),
+            }
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let digest = Digest::sha256(&snapshot);
+        Ok(Self { model, snapshot, digest, servers })
+    }
+
+    /// The canonical bytes, pinned definitions included: what the store keeps and the digest is over.
+    #[must_use]
+    pub fn snapshot(&self) -> Vec<u8> {
+        self.snapshot.clone()
+    }
+
+    /// Reads a snapshot back, strictly: only the bytes that [`Applied::snapshot`] gives are taken.
+    ///
+    /// # Errors
+    /// When the bytes are not canonical, not closed, or no longer hold together.
+    pub fn from_snapshot(bytes: &[u8]) -> Result<Self, SnapshotFault> {
+        let limits = json::Limits { max_bytes: SNAPSHOT_BYTES, max_depth: 80, case: CaseRule::Allow };
+        let value = json::parse(bytes, &limits).map_err(|fault| SnapshotFault(fault.to_string()))?;
+        let model = json::from_value::<Model>(&value).map_err(|fault| SnapshotFault(fault.to_string()))?;
+        let applied = Self::compile(model).map_err(|problems| {
+            SnapshotFault(problems.into_iter().next().map_or_else(String::new, |problem| problem.message))
+        })?;
+        if applied.snapshot == bytes { Ok(applied) } else { Err(SnapshotFault("it is not in canonical form".to_owned())) }
+    }
+
+    /// SHA-256 over the snapshot: the policy digest.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// Which table of rules holds.
+    #[must_use]
+    pub fn profile(&self) -> Profile {
+        self.model.profile
+    }
+
+    /// True: what would ask is denied.
+    #[must_use]
+    pub fn unattended(&self) -> bool {
+        self.model.unattended
+    }
+
+    /// On whose behalf.
+    #[must_use]
+    pub fn principal(&self) -> &Principal {
+        &self.model.principal
+    }
+
+    /// The agent behind the clients.
+    #[must_use]
+    pub fn agent(&self) -> &Agent {
+        &self.model.agent
+    }
+
+    /// What the agent is for.
+    #[must_use]
+    pub fn purpose(&self) -> &Purpose {
+        &self.model.purpose
+    }
+
+    /// The bounds.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        &self.model.limits
+    }
+
+    /// What the operator vouches for; `None` leaves provenance UNKNOWN.
+    #[must_use]
+    pub fn vouch(&self) -> Option<SourceType> {
+        self.model.vouch
+    }
+
+    /// A server by its name.
+    #[must_use]
+    pub fn server(&self, name: &str) -> Option<&Server> {
+        self.servers.get(name)
+    }
+
+    /// Every server, by name.
+    pub fn servers(&self) -> impl ExactSizeIterator<Item = &Server> {
+        self.servers.values()
+    }
+}
+
+/// Whether the agent's allowlist names the function, or its server as a whole.
+#[must_use]
+pub fn allowlisted(applied: &Applied, server: &str, function: &str) -> bool {
+    let named = |rule: &String| {
+        rule == server || rule.split_once('/').is_some_and(|(one, other)| one == server && other == function)
+    };
+    applied.model.agent.allow.iter().any(named)
+}
+
+/// The largest snapshot, in bytes.
+const SNAPSHOT_BYTES: usize = 64 << 20;

@@ -1,0 +1,305 @@
+//! The applied configuration as data: closed, complete, in one canonical form. [`crate::Applied`] is this, compiled.
+
+use std::collections::BTreeMap;
+
+use lychgate_core::act::{ActType, PrincipalType, SourceType};
+use lychgate_core::json::Value;
+use lychgate_core::{ConsequenceClass, Digest};
+use serde::{Deserialize, Serialize};
+
+/// Which table of provenance and consequence rules holds (PROFILE §2, §9).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Profile {
+    /// The drafts' SHOULDs are kept.
+    Strict,
+    /// What people keep switched on; each softening is a line in `docs/decisions/`.
+    Balanced,
+}
+
+impl Profile {
+    /// The name, also the act's `policy_profile_id`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Strict => "strict",
+            Self::Balanced => "balanced",
+        }
+    }
+}
+
+/// What a tool's own error result means (PROFILE §5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ErrorMeaning {
+    /// An error may hide an effect: the outcome is indeterminate.
+    Unknown,
+    /// An error means that nothing happened.
+    NoEffect,
+}
+
+/// Whether the server understands an idempotency key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Idempotency {
+    /// No key is sent.
+    None,
+    /// The gate passes a key in `_meta`.
+    Meta,
+}
+
+/// What an argument is for (issue A, point 6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// What is acted on.
+    Target,
+    /// What picks among things.
+    Selector,
+    /// How much of something of value.
+    Amount,
+    /// A command to run; treated like a program.
+    Command,
+    /// A secret.
+    Credential,
+    /// Steers how the function works.
+    Control,
+    /// Text or data that is carried.
+    Content,
+    /// A program: shell, SQL, code, a template (PROFILE §8).
+    Program,
+}
+
+/// How a destination or recipient is written, and so which canonicaliser reads it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// A path of the local file system.
+    Path,
+    /// An `http` or `https` URL.
+    Url,
+    /// A host name or address, with or without a port.
+    Host,
+    /// A bare mail address.
+    Email,
+    /// An international bank account number.
+    Iban,
+    /// A git URL or `owner/name`.
+    Repository,
+    /// Any text, taken exactly.
+    Text,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 7] =
+        [Self::Path, Self::Url, Self::Host, Self::Email, Self::Iban, Self::Repository, Self::Text];
+
+    /// The word in the configuration.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Path => "path",
+            Self::Url => "url",
+            Self::Host => "host",
+            Self::Email => "email",
+            Self::Iban => "iban",
+            Self::Repository => "repository",
+            Self::Text => "text",
+        }
+    }
+}
+
+/// Where a destination or a recipient comes from (PROFILE §11).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Rule {
+    /// A constant id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) fixed: Option<String>,
+    /// A constant local file: judged like a path argument.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) file: Option<String>,
+    /// JSON pointers into the arguments, by canonicaliser.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) pointers: BTreeMap<Kind, Vec<String>>,
+}
+
+/// The whole configuration.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Model {
+    pub(crate) version: u32,
+    pub(crate) object_type: ObjectType,
+    pub(crate) profile: Profile,
+    pub(crate) unattended: bool,
+    pub(crate) principal: Principal,
+    pub(crate) agent: Agent,
+    pub(crate) purpose: Purpose,
+    pub(crate) purposes: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) vouch: Option<SourceType>,
+    pub(crate) limits: Limits,
+    pub(crate) roots: BTreeMap<String, RootModel>,
+    pub(crate) destinations: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) jurisdictions: Option<Vec<String>>,
+    pub(crate) servers: BTreeMap<String, ServerModel>,
+}
+
+/// The snapshot's kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum ObjectType {
+    #[serde(rename = "lychgate_applied_configuration")]
+    Applied,
+}
+
+/// On whose behalf the agent acts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Principal {
+    /// The act's `principal_id`, e.g. `user:alice`.
+    pub id: String,
+    /// The act's `principal_type`.
+    #[serde(rename = "type")]
+    pub kind: PrincipalType,
+}
+
+/// The agent behind the client.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Agent {
+    /// The act's `agent_id`.
+    pub id: String,
+    /// The deepest delegation allowed; 0 = none.
+    pub max_depth: u32,
+    /// The allowlist, sorted: `server` or `server/function`.
+    pub allow: Vec<String>,
+}
+
+/// What the agent is for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Purpose {
+    /// The act's `purpose_id`.
+    pub id: String,
+    /// The act's `declared_purpose`.
+    pub declared: String,
+}
+
+/// Bounds. Times in milliseconds, sizes in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// How long an authority lives.
+    pub authority: u64,
+    /// How long a permit may wait for its first byte.
+    pub permit: u64,
+    /// How long a ticket waits for a person.
+    pub ticket: u64,
+    /// How long a call is held while a person decides.
+    pub hold: u64,
+    /// How long a decision may take.
+    pub decision: u64,
+    /// The largest arguments.
+    pub arguments_bytes: u64,
+    /// The largest message of the transport.
+    pub message_bytes: u64,
+    /// Acts of one connection at a time.
+    pub in_flight: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            authority: 10_000,
+            permit: 1_000,
+            ticket: 900_000,
+            hold: 120_000,
+            decision: 5_000,
+            arguments_bytes: 1 << 20,
+            message_bytes: 1 << 24,
+            in_flight: 64,
+        }
+    }
+}
+
+/// A declared part of the file system.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RootModel {
+    pub(crate) path: String,
+    pub(crate) recoverable: bool,
+}
+
+/// One server, as written, with its pinned definitions.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ServerModel {
+    pub(crate) command: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) cwd: Option<String>,
+    pub(crate) env: BTreeMap<String, String>,
+    pub(crate) pass_env: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) entry: Option<Digest>,
+    pub(crate) roots: Vec<String>,
+    /// Milliseconds.
+    pub(crate) timeout: u64,
+    pub(crate) errors: ErrorMeaning,
+    pub(crate) sampling: bool,
+    pub(crate) elicitation: bool,
+    pub(crate) tools: BTreeMap<String, ToolModel>,
+    pub(crate) methods: BTreeMap<String, ToolModel>,
+    /// The pinned definitions, whole.
+    pub(crate) definitions: BTreeMap<String, Value>,
+}
+
+/// One catalogue entry, as written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ToolModel {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) definition: Option<Digest>,
+    pub(crate) class: ConsequenceClass,
+    pub(crate) act_type: ActType,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) destination: Option<Rule>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) recipient: Option<Rule>,
+    pub(crate) roles: BTreeMap<String, Role>,
+    pub(crate) purposes: Vec<String>,
+    pub(crate) aliases: Vec<String>,
+    pub(crate) irreversible: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) errors: Option<ErrorMeaning>,
+    /// Milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) timeout: Option<u64>,
+    pub(crate) idempotency: Idempotency,
+    pub(crate) case_variants: bool,
+    pub(crate) enabled: bool,
+}
+
+impl ToolModel {
+    //= PROFILE §8: a tool without an entry is OTHER, and OTHER escalates
+    /// What holds for a function nobody wrote an entry for.
+    pub(crate) fn unlisted(server: &str, definition: Option<Digest>) -> Self {
+        Self {
+            definition,
+            class: ConsequenceClass::Other,
+            act_type: ActType::ToolCall,
+            destination: Some(Rule { fixed: Some(format!("server:{server}")), ..Rule::default() }),
+            recipient: None,
+            roles: BTreeMap::new(),
+            purposes: Vec::new(),
+            aliases: Vec::new(),
+            irreversible: false,
+            errors: None,
+            timeout: None,
+            idempotency: Idempotency::None,
+            case_variants: false,
+            enabled: true,
+        }
+    }
+}

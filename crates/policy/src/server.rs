@@ -1,0 +1,246 @@
+//! One server of the catalogue, compiled: what is started, which functions it offers, by which names.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use lychgate_core::digest::Algorithm;
+use lychgate_core::json::{Object, Value};
+use lychgate_core::{Code, ConsequenceClass, Digest};
+
+use crate::definition::is_name;
+use crate::model::{Model, ServerModel, ToolModel};
+use crate::reach::{Scope, Target, Unresolved};
+use crate::tool::ToolEntry;
+
+/// A declared part of the file system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Root {
+    /// Its name in the configuration.
+    pub name: String,
+    /// Absolute, as written.
+    pub path: PathBuf,
+    /// Version control or snapshots stand behind it.
+    pub recoverable: bool,
+}
+
+impl Root {
+    pub(crate) fn path_text(root: &Self) -> Option<&str> {
+        root.path.to_str()
+    }
+}
+
+/// A server as the gate runs it.
+pub struct Server {
+    /// Its name: the act's `tool_id`.
+    pub name: String,
+    /// The program, absolute, and its arguments. Never empty.
+    pub command: Vec<String>,
+    /// Its working folder; none means the gate's choice of an empty one.
+    pub cwd: Option<PathBuf>,
+    /// Literal environment.
+    pub env: BTreeMap<String, String>,
+    /// Names copied from the gate's own environment.
+    pub pass_env: Vec<String>,
+    /// Digest of the entry file, when one was found (PROFILE §8).
+    pub entry: Option<Digest>,
+    /// What `roots/list` is answered with, and what path rules go by.
+    pub roots: Vec<Root>,
+    /// How long an answer may take where no entry says otherwise.
+    pub timeout: Duration,
+    /// Whether `sampling/createMessage` passes to the client.
+    pub sampling: bool,
+    /// Whether elicitation passes to the client.
+    pub elicitation: bool,
+    endpoint: String,
+    tools: BTreeMap<String, ToolEntry>,
+    methods: BTreeMap<String, ToolEntry>,
+    aliases: BTreeMap<String, String>,
+    registry: Arc<Registry>,
+}
+
+/// Where destinations lie, and where they may.
+#[derive(Debug)]
+pub(crate) struct Registry {
+    pub(crate) destinations: BTreeMap<String, String>,
+    pub(crate) allowed: Option<Vec<String>>,
+}
+
+/// What a name stands for at one server.
+#[derive(Debug)]
+pub enum Resolution<'a> {
+    /// The function with exactly this name or alias.
+    Exact(&'a ToolEntry),
+    /// Nothing. Never widened to something near (PROFILE §8).
+    Unknown,
+    /// A function that the configuration withholds.
+    Disabled,
+}
+
+/// A compiled schema or method is at fault: server, table (`tools` or `methods`), function, what is wrong.
+pub(crate) struct CompileFault(pub(crate) &'static str, pub(crate) String, pub(crate) String);
+
+impl Server {
+    pub(crate) fn compile(
+        name: &str,
+        server: &ServerModel,
+        model: &Model,
+        registry: &Arc<Registry>,
+    ) -> Result<Self, Vec<CompileFault>> {
+        let mut faults = Vec::new();
+        let mut tools = BTreeMap::new();
+        let mut aliases = BTreeMap::new();
+        for function in server.definitions.keys() {
+            let written = server.tools.get(function);
+            let unlisted = ToolModel::unlisted(name, None);
+            match ToolEntry::compile(function, written.unwrap_or(&unlisted), server, written.is_some()) {
+                Ok(entry) => {
+                    aliases.extend(entry.aliases.iter().map(|alias| (alias.clone(), function.clone())));
+                    tools.insert(function.clone(), entry);
+                }
+                Err(_) if written.is_some_and(|entry| !entry.enabled) => {}
+                Err(fault) => faults.push(CompileFault("tools", function.clone(), fault)),
+            }
+        }
+        let mut methods = BTreeMap::new();
+        let unlisted = ToolModel::unlisted(name, None);
+        let known = METHODS.into_iter().map(|method| (method.to_owned(), &unlisted, false));
+        let written = server.methods.iter().map(|(method, entry)| (method.clone(), entry, true));
+        for (method, entry, catalogued) in known.chain(written) {
+            match ToolEntry::compile(&method, entry, server, catalogued) {
+                Ok(entry) => drop(methods.insert(method, entry)),
+                Err(fault) => faults.push(CompileFault("methods", method, fault)),
+            }
+        }
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        let roots = server.roots.iter().filter_map(|root| {
+            let found = model.roots.get(root)?;
+            Some(Root { name: root.clone(), path: PathBuf::from(&found.path), recoverable: found.recoverable })
+        });
+        Ok(Self {
+            name: name.to_owned(),
+            command: server.command.clone(),
+            cwd: server.cwd.as_ref().map(PathBuf::from),
+            env: server.env.clone(),
+            pass_env: server.pass_env.clone(),
+            entry: server.entry,
+            roots: roots.collect(),
+            timeout: Duration::from_millis(server.timeout),
+            sampling: server.sampling,
+            elicitation: server.elicitation,
+            endpoint: endpoint(&server.command, server.entry),
+            tools,
+            methods,
+            aliases,
+            registry: Arc::clone(registry),
+        })
+    }
+
+    /// What is really connected, as one text: `stdio:PROGRAM#DIGEST` with the digest over command, arguments and
+    /// entry file (PROFILE §8).
+    #[must_use]
+    pub fn endpoint(&self) -> &str {
+        &self.endpoint
+    }
+
+    /// What a tool name stands for here.
+    #[must_use]
+    pub fn resolve(&self, name: &str) -> Resolution<'_> {
+        if !is_name(name) {
+            return Resolution::Unknown;
+        }
+        let function = self.aliases.get(name).map_or(name, String::as_str);
+        match self.tools.get(function) {
+            Some(entry) if entry.enabled => Resolution::Exact(entry),
+            Some(_) => Resolution::Disabled,
+            None => Resolution::Unknown,
+        }
+    }
+
+    /// The entry of a function, by its own name, also when it is withheld.
+    #[must_use]
+    pub fn tool(&self, function: &str) -> Option<&ToolEntry> {
+        self.tools.get(function)
+    }
+
+    /// Every pinned function, by name.
+    pub fn tools(&self) -> impl ExactSizeIterator<Item = &ToolEntry> {
+        self.tools.values()
+    }
+
+    /// The entry of an effectful method (`resources/read`, `prompts/get`, `tasks/update`, `tasks/cancel`, or one the
+    /// catalogue lists). `None`: the method is refused.
+    #[must_use]
+    pub fn method(&self, method: &str) -> Option<&ToolEntry> {
+        self.methods.get(method).filter(|entry| entry.enabled)
+    }
+
+    /// A method's class: the catalogue's; else INFORMATIONAL for reading a resource that the server itself listed,
+    /// and OTHER for all else.
+    #[must_use]
+    pub fn method_class(&self, method: &str, listed: bool) -> ConsequenceClass {
+        match self.methods.get(method) {
+            Some(entry) if entry.catalogued => entry.class,
+            _ if listed && method == "resources/read" => ConsequenceClass::Informational,
+            _ => ConsequenceClass::Other,
+        }
+    }
+
+    /// The one jurisdiction of these targets, when they share one.
+    pub(crate) fn jurisdiction(&self, targets: &[Target]) -> Result<Option<String>, Unresolved> {
+        let mut found = Vec::new();
+        for target in targets {
+            let jurisdiction = self.registry.of(target);
+            if let Some(allowed) = &self.registry.allowed {
+                let jurisdiction = jurisdiction.ok_or(Unresolved::new("a destination's jurisdiction is not known"))?;
+                if !allowed.contains(jurisdiction) {
+                    let why = "a destination's jurisdiction is not allowed";
+                    return Err(Unresolved { code: Code::JurisdictionMismatch, why });
+                }
+            }
+            found.push(jurisdiction);
+        }
+        found.dedup();
+        Ok(match found.as_slice() {
+            [Some(one)] => Some((*one).clone()),
+            _ => None,
+        })
+    }
+}
+
+impl Registry {
+    /// By the target's canonical name, then by its host, then by its root as `root:NAME`.
+    fn of(&self, target: &Target) -> Option<&String> {
+        let wider = match &target.scope {
+            Scope::External { host, .. } => Some(host.clone()),
+            Scope::InRoot { root, .. } => Some(format!("root:{root}")),
+            Scope::OutsideRoots | Scope::Forbidden | Scope::Fixed | Scope::LocalOther => None,
+        };
+        let exact = self.destinations.get(&target.canonical);
+        exact.or_else(|| wider.and_then(|wider| self.destinations.get(&wider)))
+    }
+}
+
+impl fmt::Debug for Server {
+    /// Without the environment, which may hold secrets.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Server").field("name", &self.name).field("tools", &self.tools).finish_non_exhaustive()
+    }
+}
+
+fn endpoint(command: &[String], entry: Option<Digest>) -> String {
+    let mut bound = Object::new();
+    bound.insert("command".to_owned(), Value::Array(command.iter().map(|word| Value::from(word.as_str())).collect()));
+    bound.insert("entry".to_owned(), entry.map_or(Value::Null, |digest| Value::from(digest.to_string())));
+    let digest = Digest::of_value(Algorithm::Sha256, &Value::Object(bound));
+    let program = command.first().map_or("", String::as_str);
+    let program = Path::new(program).file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    format!("stdio:{program}#{}", digest.to_base64url())
+}
+
+/// The methods that are acts whether the catalogue lists them or not (MCP.md).
+const METHODS: [&str; 4] = ["prompts/get", "resources/read", "tasks/cancel", "tasks/update"];
