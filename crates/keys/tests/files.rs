@@ -134,7 +134,7 @@ fn links_folders_and_pipes_are_no_key_files() {
     fs::remove_dir(state.ped()).unwrap();
     rustix::fs::mknodat(
         rustix::fs::CWD,
-        &state.ped(),
+        state.ped(),
         rustix::fs::FileType::Fifo,
         rustix::fs::Mode::from_raw_mode(0o600),
         0,
