@@ -40,6 +40,7 @@ pub struct CandidateAct {
     pub arguments_digest: ArgumentsDigest,
     /// Where it would take effect, when it could be resolved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub destination: Option<Destination>,
     /// From the catalogue.
     pub consequence_class: ConsequenceClass,
@@ -49,6 +50,7 @@ pub struct CandidateAct {
     pub freshness: Freshness,
     /// Who asked for it; absent means UNKNOWN and is never defaulted to `user` (PROFILE §2).
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub instruction_provenance: Option<InstructionProvenance>,
     /// The one sink that may perform it.
     pub finality_sink: FinalitySink,
@@ -110,6 +112,7 @@ pub struct Principal {
     pub principal_type: PrincipalType,
     /// The session's consent record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub authorization_context_id: Option<String>,
 }
 
@@ -135,18 +138,23 @@ pub struct Agent {
     pub runtime_id: GateId,
     /// Known only from a model proxy or a hook.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub model_id: Option<String>,
     /// Known only from a model proxy or a hook.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub model_version: Option<String>,
     /// Passed through from configuration only (PROFILE §2).
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub alf_digest: Option<String>,
     /// Agent-to-agent hops from the initiating principal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub delegation_depth: Option<u32>,
     /// The agent that delegated to this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub parent_agent_id: Option<String>,
 }
 
@@ -160,9 +168,11 @@ pub struct Tool {
     pub function_id: String,
     /// What is really connected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub tool_endpoint: Option<String>,
     /// How it is reached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub tool_protocol: Option<ToolProtocol>,
 }
 
@@ -190,9 +200,11 @@ pub struct Purpose {
     pub declared_purpose: String,
     /// The digest of the user message that licenses the act, when provenance found one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub user_intent_reference: Option<String>,
     /// Moves when purposes are reconfigured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub purpose_epoch: Option<u64>,
 }
 
@@ -233,15 +245,19 @@ pub enum Canonicalization {
 pub struct Destination {
     /// A canonical name, or `set:` and the digest of the sorted set of several (PROFILE §11).
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub destination_id: Option<String>,
     /// The endpoint behind it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub endpoint: Option<String>,
     /// From the destination registry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub jurisdiction: Option<String>,
     /// Who receives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub recipient_id: Option<String>,
 }
 
@@ -257,6 +273,7 @@ pub struct PolicyState {
     pub revocation_epoch: u64,
     /// `strict` or `balanced`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub policy_profile_id: Option<String>,
 }
 
@@ -279,9 +296,11 @@ pub struct Freshness {
     pub nonce: Nonce,
     /// Counter per session (PROFILE §2).
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub sequence: Option<u64>,
     /// The session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub session_id: Option<String>,
 }
 
@@ -291,12 +310,15 @@ pub struct Freshness {
 pub struct InstructionProvenance {
     /// Digest of the instruction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub instruction_digest: Option<String>,
     /// Which channel it came through.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub source_type: Option<SourceType>,
     /// Digest of the chain of trusted instructions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub trusted_chain_digest: Option<String>,
 }
 

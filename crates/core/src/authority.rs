@@ -6,7 +6,8 @@ use crate::act::{ActType, Destination, Version};
 use crate::digest::Digest;
 use crate::epoch::Epochs;
 use crate::id::{ActId, AuthorityId, EvidenceId, HolderId, Nonce};
-use crate::signed::{Mark, ObjectKind, Signed};
+use crate::json;
+use crate::signed::{KeyId, Mark, ObjectKind, SignatureAlgorithm, Signed};
 use crate::{ConsequenceClass, Timestamp};
 
 /// What the PED hands to the sink for one act. A stolen copy is useless at another sink, from another holder, a second
@@ -85,6 +86,7 @@ pub struct Binding {
     pub arguments_digest: Digest,
     /// Digest of a multi-round retry's inputs, when it is one (PROFILE §3).
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub continuation_digest: Option<Digest>,
     /// The only connection that may present it.
     pub holder_id: HolderId,
@@ -148,12 +150,47 @@ impl TryFrom<bool> for True {
     }
 }
 
-/// Who issued an authority.
+/// Who issued an authority. On the wire the mark's members stand beside `ped_id`, as the draft writes them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(from = "IssuerWire", into = "IssuerWire")]
 pub struct Issuer {
     /// The Protected Enforcement Domain.
     pub ped_id: String,
     /// Which key, which algorithm, and the signature.
     pub mark: Mark,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct IssuerWire {
+    ped_id: String,
+    key_id: KeyId,
+    algorithm: SignatureAlgorithm,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
+    signature: Option<String>,
+}
+
+impl From<Issuer> for IssuerWire {
+    fn from(Issuer { ped_id, mark }: Issuer) -> Self {
+        Self {
+            ped_id,
+            key_id: mark.key_id,
+            algorithm: mark.algorithm,
+            signature: mark.signature,
+        }
+    }
+}
+
+impl From<IssuerWire> for Issuer {
+    fn from(wire: IssuerWire) -> Self {
+        Self {
+            ped_id: wire.ped_id,
+            mark: Mark {
+                key_id: wire.key_id,
+                algorithm: wire.algorithm,
+                signature: wire.signature,
+            },
+        }
+    }
 }

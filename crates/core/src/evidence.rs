@@ -1,12 +1,13 @@
 //! Protected validation evidence: what the PED found, signed before any authority is usable (draft §12.2).
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::Timestamp;
 use crate::act::Version;
 use crate::digest::Digest;
 use crate::id::{ActId, EvidenceId};
-use crate::signed::{Mark, ObjectKind, Signed};
+use crate::json;
+use crate::signed::{KeyId, Mark, ObjectKind, SignatureAlgorithm, Signed};
 
 /// The evidence behind an ALLOW. The draft publishes a sample and no schema; `schemas/` has ours (PROFILE §2).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,7 +25,8 @@ pub struct ValidationEvidence {
     pub candidate_act_digest: Digest,
     /// Evidence exists for ALLOW alone; a denial is a receipt.
     pub decision: Allow,
-    /// Every predicate and whether it held.
+    /// Every predicate; all of them held.
+    #[serde(deserialize_with = "all_hold")]
     pub validated_predicates: Predicates,
     /// What the decision stood on.
     pub protected_state: ProtectedState,
@@ -32,12 +34,15 @@ pub struct ValidationEvidence {
     pub tool_definition_digest: Digest,
     /// The earlier act this one repeats after reconciliation, or continues after `input_required`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub retry_of: Option<ActId>,
     /// Digest over the canonical `inputResponses` and `requestState` of a multi-round retry (PROFILE §3).
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub continuation_digest: Option<Digest>,
     /// The approval that licensed it, when a person was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub approval_digest: Option<Digest>,
     /// When it was issued.
     pub issued_at: Timestamp,
@@ -118,12 +123,11 @@ pub struct ProtectedState {
     pub monotonic_counter: u64,
 }
 
-/// Who protects an evidence.
+/// Who protects an evidence. On the wire the mark's members stand beside `type`, as the draft writes them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(from = "ProtectorWire", into = "ProtectorWire")]
 pub struct Protector {
     /// What kind of key signed.
-    #[serde(rename = "type")]
     pub protector_type: ProtectorType,
     /// Which key, which algorithm, and the signature.
     pub mark: Mark,
@@ -137,4 +141,56 @@ pub enum ProtectorType {
     SoftwareSignature,
     HsmSignature,
     TeeSignature,
+}
+
+fn all_hold<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Predicates, D::Error> {
+    let predicates = Predicates::deserialize(deserializer)?;
+    if predicates == Predicates::HOLD {
+        Ok(predicates)
+    } else {
+        Err(serde::de::Error::custom(
+            "every predicate of an evidence must be `true`",
+        ))
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ProtectorWire {
+    #[serde(rename = "type")]
+    protector_type: ProtectorType,
+    key_id: KeyId,
+    algorithm: SignatureAlgorithm,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
+    signature: Option<String>,
+}
+
+impl From<Protector> for ProtectorWire {
+    fn from(
+        Protector {
+            protector_type,
+            mark,
+        }: Protector,
+    ) -> Self {
+        Self {
+            protector_type,
+            key_id: mark.key_id,
+            algorithm: mark.algorithm,
+            signature: mark.signature,
+        }
+    }
+}
+
+impl From<ProtectorWire> for Protector {
+    fn from(wire: ProtectorWire) -> Self {
+        Self {
+            protector_type: wire.protector_type,
+            mark: Mark {
+                key_id: wire.key_id,
+                algorithm: wire.algorithm,
+                signature: wire.signature,
+            },
+        }
+    }
 }

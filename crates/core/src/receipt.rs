@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::act::{SourceType, Version};
 use crate::code::Code;
-use crate::digest::{Digest, b64};
+use crate::digest::{Algorithm, Digest, DigestError, b64};
 use crate::epoch::Epochs;
 use crate::evidence::Predicates;
 use crate::id::{ActId, AuthorityId, EffectId, EvidenceId, GateId, TicketId};
@@ -32,41 +32,57 @@ pub struct Receipt {
     pub gate_id: GateId,
     /// The act it speaks of; absent for steps of the gate itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub act: Option<ActPart>,
     /// The state the act is in after this step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub state: Option<State>,
     /// Why it was not executed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub code: Option<Code>,
     /// The PED's predicates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub predicates: Option<Predicates>,
     /// The epochs of the decision.
     pub epochs: Epochs,
     /// The applied configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub policy_digest: Option<Digest>,
     /// The evidence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub evidence_id: Option<EvidenceId>,
+    /// The digest of the evidence as signed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
+    pub evidence_digest: Option<Digest>,
     /// The authority.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub authority_id: Option<AuthorityId>,
     /// The attempt at the effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub effect_id: Option<EffectId>,
     /// The idempotency key passed to the destination.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub idempotency_key: Option<String>,
     /// The earlier act this one repeats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub retry_of: Option<ActId>,
     /// The escalation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub ticket_id: Option<TicketId>,
     /// The approver's key, when an approver acted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub approver_key: Option<KeyId>,
     /// How binding the gate is on this path.
     pub enforcement: Enforcement,
@@ -76,6 +92,7 @@ pub struct Receipt {
     pub approver: Approver,
     /// The precise reason, from our own closed set of phrases; never arguments, never a tool's text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub detail: Option<String>,
 }
 
@@ -142,6 +159,7 @@ pub struct ActPart {
     pub candidate_act_id: ActId,
     /// Its digest; absent where a request never became an act.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub candidate_act_digest: Option<Digest>,
     /// The agent.
     pub agent_id: String,
@@ -149,21 +167,27 @@ pub struct ActPart {
     pub delegation_depth: u32,
     /// The server in the catalogue; absent when the name resolved to nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub tool_id: Option<String>,
     /// The function in the catalogue; absent when the name resolved to nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub function_id: Option<String>,
     /// The class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub consequence_class: Option<ConsequenceClass>,
     /// Commits to the arguments digest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub arguments_commitment: Option<Commitment>,
     /// Commits to the destination.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub destination_commitment: Option<Commitment>,
     /// Who asked; absent means UNKNOWN.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub source_type: Option<SourceType>,
     /// Whether the source is only what configuration vouches for (PROFILE §10).
     pub vouched: bool,
@@ -201,8 +225,23 @@ pub enum Approver {
 
 /// A salted commitment to a value of little entropy: base64url of SHA-256(salt ‖ label ‖ 0x00 ‖ value).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(try_from = "String", into = "String")]
 pub struct Commitment(String);
+
+impl From<Commitment> for String {
+    fn from(commitment: Commitment) -> Self {
+        commitment.0
+    }
+}
+
+impl TryFrom<String> for Commitment {
+    type Error = DigestError;
+
+    fn try_from(text: String) -> Result<Self, DigestError> {
+        Digest::from_base64url(Algorithm::Sha256, &text)?;
+        Ok(Self(text))
+    }
+}
 
 impl Commitment {
     /// Commits to `value` under `label`, so that one salt serves several fields of one act.

@@ -63,8 +63,9 @@ pub struct Mark {
     pub key_id: KeyId,
     /// Its algorithm.
     pub algorithm: SignatureAlgorithm,
-    /// Base64url; absent only while the object is being made.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Base64url; absent only while the object is being made, so an object that is read must have one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub signature: Option<String>,
 }
 

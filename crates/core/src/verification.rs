@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::code::Code;
 use crate::id::{AuthorityId, EffectId};
+use crate::json;
 use crate::signed::{Mark, ObjectKind, Signed};
 
 /// The sink's answer: every check by name, whether the authority was consumed, whether the effect may run.
@@ -20,9 +21,11 @@ pub struct SinkVerification {
     pub verification: Checks,
     /// Present when the authority was consumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub consumption: Option<Consumption>,
     /// Present when denied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub error: Option<SinkError>,
     /// Whether the effect may run, and under which id.
     pub effectuation: Effectuation,
@@ -59,30 +62,44 @@ pub enum SinkDecision {
     Deny,
 }
 
-/// The draft's ten checks with the profile's additions, each by its own words.
+/// The draft's ten checks with the profile's additions. A check that holds is written in the draft's own word for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "the draft's own words, one for one")]
 pub struct Checks {
+    #[serde(with = "valid")]
     pub authority_signature: Check,
+    #[serde(with = "matches")]
     pub candidate_act_binding: Check,
+    #[serde(with = "matches")]
     pub tool_scope: Check,
+    #[serde(with = "matches")]
     pub args_digest: Check,
+    #[serde(with = "matches")]
     pub destination: Check,
+    #[serde(with = "matches")]
     pub consequence_class: Check,
+    #[serde(with = "matches")]
     pub holder: Check,
+    #[serde(with = "fresh")]
     pub nonce: Check,
+    #[serde(with = "current")]
     pub policy_epoch: Check,
+    #[serde(with = "current")]
     pub authority_epoch: Check,
+    #[serde(with = "current")]
     pub revocation_epoch: Check,
+    #[serde(with = "current")]
     pub expiry: Check,
+    #[serde(with = "unused")]
     pub consumption_state: Check,
+    #[serde(with = "matches")]
     pub sink_binding: Check,
 }
 
-/// How one check came out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+/// How one check came out. `FAILED` and `NOT_REACHED` on the wire; what holds has a word of its own per check
+/// (draft §12.2), so `Check` is read and written only as a member of [`Checks`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Check {
     /// It holds.
     Held,
@@ -141,5 +158,44 @@ pub struct Effectuation {
     pub permitted: bool,
     /// The one attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
     pub effect_id: Option<EffectId>,
+}
+
+/// A module per word that the draft has for a check that holds, for `#[serde(with)]`.
+macro_rules! held_as {
+    ($($module:ident = $held:literal;)*) => {$(
+        mod $module {
+            use serde::{Deserialize, Deserializer, Serializer};
+
+            use super::Check;
+
+            pub(super) fn serialize<S: Serializer>(check: &Check, s: S) -> Result<S::Ok, S::Error> {
+                s.serialize_str(match check {
+                    Check::Held => $held,
+                    Check::Failed => "FAILED",
+                    Check::NotReached => "NOT_REACHED",
+                })
+            }
+
+            pub(super) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Check, D::Error> {
+                match String::deserialize(d)?.as_str() {
+                    $held => Ok(Check::Held),
+                    "FAILED" => Ok(Check::Failed),
+                    "NOT_REACHED" => Ok(Check::NotReached),
+                    _ => Err(serde::de::Error::custom(concat!(
+                        "must be one of `", $held, "`, `FAILED`, `NOT_REACHED`"
+                    ))),
+                }
+            }
+        }
+    )*};
+}
+
+held_as! {
+    valid = "VALID";
+    matches = "MATCH";
+    fresh = "FRESH";
+    current = "CURRENT";
+    unused = "UNUSED";
 }

@@ -27,6 +27,17 @@ pub fn from_value<T: DeserializeOwned>(value: &Value) -> Result<T, ShapeFault> {
     })
 }
 
+/// Reads an optional member that may be absent but is never `null`, so that one object has one text. For
+/// `#[serde(default, deserialize_with = "json::present")]`; without `default` the member is required.
+///
+/// # Errors
+/// When the member does not fit its type.
+pub fn present<'de, D: de::Deserializer<'de>, T: de::Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
 fn to_pointer(path: &Path) -> String {
     let mut text = String::new();
     let segments = path.iter().collect::<Vec<_>>();
@@ -228,6 +239,20 @@ impl<'de> de::Deserializer<'de> for Reader<'de> {
         }
     }
 
+    /// An array of the members' values is no object, though serde's derived code would take it for one.
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Mismatch> {
+        if matches!(self.0, Value::Array(_)) {
+            self.refuse("an object")
+        } else {
+            self.deserialize_any(visitor)
+        }
+    }
+
     fn deserialize_bytes<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Mismatch> {
         self.refuse("bytes, which have no form of their own here")
     }
@@ -242,7 +267,7 @@ impl<'de> de::Deserializer<'de> for Reader<'de> {
 
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string unit unit_struct seq tuple tuple_struct
-        map struct identifier
+        map identifier
     }
 }
 

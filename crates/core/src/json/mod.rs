@@ -13,7 +13,7 @@ mod ser;
 mod tree;
 mod value;
 
-pub use self::de::from_value;
+pub use self::de::{from_value, present};
 pub use self::fault::{Fault, FaultKind};
 pub use self::parse::{CaseRule, Limits, parse};
 pub use self::ser::to_value;
