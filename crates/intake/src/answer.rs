@@ -262,6 +262,43 @@ pub fn forward_bytes(id: Option<&RequestId>, method: &str, raw_params: Option<&[
     out
 }
 
+/// The raw params of a server's notification with the subscription it belongs to told in the client's id: on stdio a
+/// server tags them with the id of the `subscriptions/listen` request, which was the gate's (2026-07-28). Every other
+/// byte of the members stays; params without a tag come back as they are.
+///
+/// `None` when the params or their `_meta` are no objects with unique keys, or no open subscription has that id.
+#[must_use]
+pub fn retag_subscription<'p>(
+    raw_params: &'p [u8],
+    client_id: impl Fn(&RequestId) -> Option<RequestId>,
+) -> Option<Cow<'p, [u8]>> {
+    let params = scan(raw_params, DEPTH).ok()?;
+    let Some(raw_meta) = params.get("_meta") else {
+        return Some(Cow::Borrowed(raw_params));
+    };
+    let meta = scan(raw_meta, DEPTH).ok()?;
+    let Some(tag) = meta.get(SUBSCRIPTION_ID) else {
+        return Some(Cow::Borrowed(raw_params));
+    };
+    let tag = client_id(&RequestId::from_raw(tag)?)?.to_json();
+    let meta = replace(&meta, SUBSCRIPTION_ID, &tag);
+    Some(Cow::Owned(replace(&params, "_meta", &meta)))
+}
+
+/// The members as they were, one of them with another value.
+fn replace(object: &Envelope<'_>, key: &str, raw: &[u8]) -> Vec<u8> {
+    let mut out = vec![b'{'];
+    for member in object.members() {
+        put_member(
+            &mut out,
+            member.raw_key,
+            if member.key == key { raw } else { member.raw },
+        );
+    }
+    out.push(b'}');
+    out
+}
+
 /// Adds our decision object to a result that is passed on; every other byte of the result's members stays. What the
 /// server itself wrote under our key is replaced.
 ///
@@ -335,5 +372,7 @@ pub(crate) fn put_member(out: &mut Vec<u8>, raw_key: &[u8], raw: &[u8]) {
     out.extend_from_slice(raw);
 }
 
+/// Which subscription a notification belongs to.
+const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 /// How many characters of a pointer a client is told.
 const LONGEST_POINTER: usize = 160;

@@ -109,6 +109,8 @@ pub enum ClientNotification {
 pub struct ClientFault {
     /// The request's id, when the message is a request and its id could be read without doubt.
     pub id: Option<RequestId>,
+    /// The id of the server's request, when the message is an answer to one: the server waits for it in vain.
+    pub answers: Option<RequestId>,
     /// The acting method, when the request names one.
     pub method: Option<ActingMethod>,
     /// The era, as far as it could be read.
@@ -118,7 +120,7 @@ pub struct ClientFault {
     /// RFC 6901 pointer into the message; it may repeat a key the client wrote.
     pub pointer: String,
     /// What is wrong; it repeats no value.
-    pub reason: String,
+    pub reason: Box<str>,
 }
 
 /// Reads one message.
@@ -353,10 +355,12 @@ fn recover(bytes: &[u8], (pointer, reason): Place) -> ClientFault {
     let Ok(message) = scan(bytes, usize::MAX) else {
         return fault;
     };
+    let id = message.get("id").and_then(RequestId::from_raw);
     let Some(method) = message.get("method") else {
+        fault.answers = id;
         return fault;
     };
-    fault.id = message.get("id").and_then(RequestId::from_raw);
+    fault.id = id;
     let limits = json::Limits {
         max_bytes: LONGEST_METHOD * 6 + 2,
         max_depth: 1,
@@ -381,11 +385,12 @@ fn recover(bytes: &[u8], (pointer, reason): Place) -> ClientFault {
 fn bare(pointer: &str, reason: impl ToString) -> ClientFault {
     ClientFault {
         id: None,
+        answers: None,
         method: None,
         era: Era::Legacy,
         code: Code::MalformedAct,
         pointer: pointer.to_owned(),
-        reason: reason.to_string(),
+        reason: reason.to_string().into_boxed_str(),
     }
 }
 

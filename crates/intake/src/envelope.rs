@@ -88,30 +88,14 @@ impl<'a> Envelope<'a> {
 /// # Errors
 /// The first fault.
 pub fn scan(bytes: &[u8], max_depth: usize) -> Result<Envelope<'_>, Fault> {
-    let mut scanner = Scanner::new(bytes)?;
-    let inner = max_depth.checked_sub(1);
-    scanner.space();
-    if scanner.peek() != Some(b'{') {
-        return Err(scanner.fault(FaultKind::Syntax));
-    }
-    let inner = inner.ok_or_else(|| scanner.fault(FaultKind::TooDeep))?;
-    scanner.at += 1;
     let mut members = Vec::new();
-    scanner.space();
-    if !scanner.take(b'}') {
-        loop {
-            if members.len() >= MOST_MEMBERS {
-                return Err(scanner.fault(FaultKind::TooMany));
-            }
-            members.push(scanner.member(inner)?);
-            scanner.space();
-            if scanner.take(b'}') {
-                break;
-            }
-            scanner.need(b',')?;
+    Scanner::new(bytes)?.parts((b'{', b'}'), max_depth, |scanner, inner| {
+        if members.len() >= MOST_MEMBERS {
+            return Err(scanner.fault(FaultKind::TooMany));
         }
-    }
-    scanner.end()?;
+        members.push(scanner.member(inner)?);
+        Ok(())
+    })?;
     unique(&members)?;
     Ok(Envelope { members })
 }
@@ -121,31 +105,14 @@ pub fn scan(bytes: &[u8], max_depth: usize) -> Result<Envelope<'_>, Fault> {
 /// # Errors
 /// The first fault.
 pub fn items(bytes: &[u8], max_depth: usize, max_items: usize) -> Result<Vec<&[u8]>, Fault> {
-    let mut scanner = Scanner::new(bytes)?;
-    scanner.space();
-    if scanner.peek() != Some(b'[') {
-        return Err(scanner.fault(FaultKind::Syntax));
-    }
-    let inner = max_depth
-        .checked_sub(1)
-        .ok_or_else(|| scanner.fault(FaultKind::TooDeep))?;
-    scanner.at += 1;
     let mut items = Vec::new();
-    scanner.space();
-    if !scanner.take(b']') {
-        loop {
-            if items.len() >= max_items {
-                return Err(scanner.fault(FaultKind::TooMany));
-            }
-            items.push(scanner.value(inner)?);
-            scanner.space();
-            if scanner.take(b']') {
-                break;
-            }
-            scanner.need(b',')?;
+    Scanner::new(bytes)?.parts((b'[', b']'), max_depth, |scanner, inner| {
+        if items.len() >= max_items {
+            return Err(scanner.fault(FaultKind::TooMany));
         }
-    }
-    scanner.end()?;
+        items.push(scanner.value(inner)?);
+        Ok(())
+    })?;
     Ok(items)
 }
 
@@ -241,6 +208,32 @@ impl<'a> Scanner<'a> {
         } else {
             Ok(())
         }
+    }
+
+    /// Walks over the whole text, one container: `part` takes each part, with the depth that is left inside.
+    fn parts(
+        mut self,
+        (open, close): (u8, u8),
+        max_depth: usize,
+        mut part: impl FnMut(&mut Self, usize) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        self.space();
+        self.need(open)?;
+        let inner = max_depth
+            .checked_sub(1)
+            .ok_or_else(|| self.fault(FaultKind::TooDeep))?;
+        self.space();
+        if !self.take(close) {
+            loop {
+                part(&mut self, inner)?;
+                self.space();
+                if self.take(close) {
+                    break;
+                }
+                self.need(b',')?;
+            }
+        }
+        self.end()
     }
 
     fn member(&mut self, depth: usize) -> Result<Member<'a>, Fault> {

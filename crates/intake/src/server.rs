@@ -2,7 +2,7 @@
 
 use lychgate_core::json::{CaseRule, Limits, Value, parse};
 
-use crate::envelope::{self, Envelope, Fault, items, scan};
+use crate::envelope::{self, Envelope, Fault, FaultKind, items, scan};
 use crate::id::RequestId;
 
 /// One message of a server.
@@ -54,6 +54,12 @@ pub fn from_server(bytes: &[u8]) -> Result<FromServer<'_>, Fault> {
 }
 
 fn single(bytes: &[u8]) -> Result<FromServer<'_>, Fault> {
+    // Only white space can hold a raw CR. A client that ends lines at CR would read one message as several, and a
+    // server could speak to it as the gate.
+    if let Some(offset) = bytes.iter().position(|byte| *byte == b'\r') {
+        let kind = FaultKind::Shape("carriage return inside a line");
+        return Err(Fault { offset, kind });
+    }
     let message = scan(bytes, DEPTH)?;
     if text(message.get("jsonrpc")).as_deref() != Some("2.0") {
         return Err(Fault::shape("not json-rpc 2.0"));
