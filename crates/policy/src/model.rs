@@ -70,6 +70,23 @@ pub enum Role {
     Program,
 }
 
+impl Role {
+    /// The word in the configuration.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Target => "target",
+            Self::Selector => "selector",
+            Self::Amount => "amount",
+            Self::Command => "command",
+            Self::Credential => "credential",
+            Self::Control => "control",
+            Self::Content => "content",
+            Self::Program => "program",
+        }
+    }
+}
+
 /// How a destination or recipient is written, and so which canonicaliser reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

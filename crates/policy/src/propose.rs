@@ -6,7 +6,7 @@ use lychgate_core::{ConsequenceClass, Digest};
 
 use crate::definition::Definition;
 use crate::library::Library;
-use crate::model::{ErrorMeaning, Kind, Role};
+use crate::model::{ErrorMeaning, Idempotency, Kind, Role};
 
 /// A proposed catalogue entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub struct Proposed {
     pub act_type: ActType,
     /// A constant destination, when no pointer names one.
     pub fixed: Option<String>,
+    /// A constant local file as destination, when the server works on one.
+    pub file: Option<String>,
     /// Pointers that name the destination.
     pub destination: BTreeMap<Kind, Vec<String>>,
     /// Pointers that name who receives.
@@ -31,6 +33,8 @@ pub struct Proposed {
     pub irreversible: bool,
     /// What error results mean, when it is not the server's default.
     pub errors: Option<ErrorMeaning>,
+    /// Whether the server takes an idempotency key.
+    pub idempotency: Idempotency,
     /// The definition is the one that the library's entry was reviewed for.
     pub reviewed: bool,
     /// For the person, e.g. `not the reviewed definition`.

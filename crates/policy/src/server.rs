@@ -243,4 +243,4 @@ fn endpoint(command: &[String], entry: Option<Digest>) -> String {
 }
 
 /// The methods that are acts whether the catalogue lists them or not (MCP.md).
-const METHODS: [&str; 4] = ["prompts/get", "resources/read", "tasks/cancel", "tasks/update"];
+pub(crate) const METHODS: [&str; 4] = ["prompts/get", "resources/read", "tasks/cancel", "tasks/update"];
