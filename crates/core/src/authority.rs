@@ -7,7 +7,7 @@ use crate::digest::Digest;
 use crate::epoch::Epochs;
 use crate::id::{ActId, AuthorityId, EvidenceId, HolderId, Nonce};
 use crate::json;
-use crate::signed::{KeyId, Mark, ObjectKind, SignatureAlgorithm, Signed};
+use crate::signed::{self, KeyId, Mark, ObjectKind, SignatureAlgorithm, Signed};
 use crate::{ConsequenceClass, Timestamp};
 
 /// What the PED hands to the sink for one act. A stolen copy is useless at another sink, from another holder, a second
@@ -167,7 +167,7 @@ struct IssuerWire {
     key_id: KeyId,
     algorithm: SignatureAlgorithm,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[serde(deserialize_with = "json::present")]
+    #[serde(deserialize_with = "signed::signature")]
     signature: Option<String>,
 }
 

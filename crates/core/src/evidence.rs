@@ -7,7 +7,7 @@ use crate::act::Version;
 use crate::digest::Digest;
 use crate::id::{ActId, EvidenceId};
 use crate::json;
-use crate::signed::{KeyId, Mark, ObjectKind, SignatureAlgorithm, Signed};
+use crate::signed::{self, KeyId, Mark, ObjectKind, SignatureAlgorithm, Signed};
 
 /// The evidence behind an ALLOW. The draft publishes a sample and no schema; `schemas/` has ours (PROFILE §2).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -136,7 +136,11 @@ pub struct Protector {
 /// What kind of key protects evidence (PROFILE §2). A file key is a software signature and says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-#[allow(missing_docs, reason = "the profile's own words, one for one")]
+#[allow(
+    missing_docs,
+    clippy::enum_variant_names,
+    reason = "the profile's own words, one for one"
+)]
 pub enum ProtectorType {
     SoftwareSignature,
     HsmSignature,
@@ -162,7 +166,7 @@ struct ProtectorWire {
     key_id: KeyId,
     algorithm: SignatureAlgorithm,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[serde(deserialize_with = "json::present")]
+    #[serde(deserialize_with = "signed::signature")]
     signature: Option<String>,
 }
 

@@ -3,9 +3,10 @@
 //! A signature is Ed25519 over the DSSE pre-authentication encoding of (payload type, canonical object without its
 //! `signature` member). One payload type per kind: no signature of one kind is valid for another.
 
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::digest::{Algorithm, Digest, DigestError, b64};
 use crate::json::{self, ShapeFault, Value};
 
 /// A kind of signed object.
@@ -50,10 +51,25 @@ pub enum SignatureAlgorithm {
     Ed25519,
 }
 
-/// A key's id: its RFC 7638 thumbprint, base64url.
+/// A key's id: its RFC 7638 thumbprint, base64url. One that is read has a SHA-256 thumbprint's form.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(try_from = "String", into = "String")]
 pub struct KeyId(pub String);
+
+impl From<KeyId> for String {
+    fn from(id: KeyId) -> Self {
+        id.0
+    }
+}
+
+impl TryFrom<String> for KeyId {
+    type Error = DigestError;
+
+    fn try_from(text: String) -> Result<Self, DigestError> {
+        Digest::from_base64url(Algorithm::Sha256, &text)?;
+        Ok(Self(text))
+    }
+}
 
 /// Which key signed an object, how, and the signature itself once there is one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,7 +81,7 @@ pub struct Mark {
     pub algorithm: SignatureAlgorithm,
     /// Base64url; absent only while the object is being made, so an object that is read must have one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[serde(deserialize_with = "json::present")]
+    #[serde(deserialize_with = "signature")]
     pub signature: Option<String>,
 }
 
@@ -77,6 +93,17 @@ impl Mark {
             algorithm: SignatureAlgorithm::Ed25519,
             signature: None,
         }
+    }
+}
+
+/// Reads a signature that must be there: an Ed25519 one has 64 bytes.
+pub(crate) fn signature<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<String>, D::Error> {
+    let text = String::deserialize(reader)?;
+    match b64::decode(&text) {
+        Some(bytes) if bytes.len() == 64 => Ok(Some(text)),
+        _ => Err(D::Error::custom(
+            "must be 64 bytes in base64url without padding",
+        )),
     }
 }
 

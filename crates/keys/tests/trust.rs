@@ -51,6 +51,7 @@ fn reconciliation(reason: &str, effect: bool) -> ReconciliationVerdict {
 fn authority() -> FinalityAuthority {
     let digest = json::to_canonical(&Digest::sha256(b"x")).unwrap();
     let digest = String::from_utf8(digest).unwrap();
+    let (id, unsigned) = ("A".repeat(43), "A".repeat(86));
     let text = format!(
         r#"{{"version":"1.0","object_type":"agent_finality_authority",
         "authority_id":"afa-00000000-0000-0000-0000-000000000001",
@@ -65,7 +66,7 @@ fn authority() -> FinalityAuthority {
           "policy_epoch":1,"authority_epoch":2,"revocation_epoch":3,"policy_digest":{digest},
           "finality_sink_id":"sink:mcp:fs"}},
         "lifetime":{{"issued_at":"2027-01-15T08:00:00.000Z","expires_at":"2027-01-15T08:00:10.000Z","single_use":true}},
-        "issuer":{{"ped_id":"ped:local","key_id":"","algorithm":"Ed25519","signature":""}}}}"#
+        "issuer":{{"ped_id":"ped:local","key_id":"{id}","algorithm":"Ed25519","signature":"{unsigned}"}}}}"#
     );
     let value = json::parse(text.as_bytes(), &Limits::OBJECT).unwrap();
     json::from_value(&value).unwrap()
