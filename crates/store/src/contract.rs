@@ -45,7 +45,7 @@ use crate::txn::Txn;
 ///
 /// **Time.** The store reads no clock. Each transaction says when it is; the highest of these is kept
 /// ([`ProtectedState::last_time`]) and lifetimes are compared with that mark where it is later than what the
-/// transaction says. So a clock that steps back revives nothing, and after a restart the gate's clock begins there.
+/// transaction says; the times in rows are of that later one too. So a clock that steps back revives nothing, and after a restart the gate's clock begins there.
 ///
 /// **Bounds.** The queue is bounded. A full one answers `Busy` at once, which is certainly not committed; the caller
 /// denies (EF-081) or submits later. Reads with a `limit` give at most that many rows.
@@ -64,7 +64,8 @@ pub trait Store: Send + Sync + 'static {
     ///
     /// Fire and forget: written with the next group, or within 250 ms. When a crash loses it, the act stays open as
     /// undelivered, which is safe: an equal call is then given the recorded answer instead of a second effect
-    /// (PROFILE §5). An act that is not settled, or unknown, is left alone.
+    /// (PROFILE §5). An act without an undelivered answer, or unknown, is left alone; an indeterminate
+    /// one stays open.
     fn note_delivered(&self, act: ActId);
 
     /// The epochs, the policy digest and the time mark, as of the last commit.

@@ -144,7 +144,7 @@ pub struct Dispatch {
     pub receipts: Vec<Entry>,
 }
 
-/// An approval and what it must be for.
+/// A ticket and what it must be for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Approval {
     /// The ticket.
@@ -161,7 +161,8 @@ pub struct Settle {
     pub act: ActId,
     /// What became of it.
     pub to: State,
-    /// The answer, sealed, until it is delivered or forgotten. Replaces one kept earlier.
+    /// The answer, sealed. Kept only while `undelivered`, until it is delivered or forgotten; takes the
+    /// place of one kept earlier.
     pub answer: Option<Vec<u8>>,
     /// The answer has yet to reach its caller: the act stays open until then.
     pub undelivered: bool,
@@ -215,8 +216,9 @@ pub struct Escalate {
 pub enum Awaited {
     /// A new one, for this act.
     New(NewTicket),
-    /// One that is pending already for an equal act: one question, asked once, and still one approval for one act.
-    Pending(TicketId),
+    /// One that is pending already for an equal act: one question, asked once, and still one approval
+    /// for one act.
+    Pending(Approval),
 }
 
 /// A new ticket.
@@ -249,7 +251,7 @@ pub struct Decide {
 }
 
 /// Ends what ran out or was given up, all of it or nothing.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lapse {
     /// Pending or approved tickets that become expired; their sealed displays are deleted. Acts that still wait for one
     /// are not moved: name them too.
@@ -258,10 +260,23 @@ pub struct Lapse {
     pub acts: Vec<Lapsed>,
     /// Acts whose sealed answer is deleted (PROFILE §5: after ten minutes) while they stay undelivered.
     pub forget_answers: Vec<ActId>,
-    /// What time it is; `None` leaves the mark alone.
-    pub now: Option<Timestamp>,
+    /// What time it is.
+    pub now: Timestamp,
     /// For the record.
     pub receipts: Vec<Entry>,
+}
+
+impl Lapse {
+    /// One that ends nothing yet.
+    pub fn at(now: Timestamp) -> Self {
+        Self {
+            tickets: Vec::new(),
+            acts: Vec::new(),
+            forget_answers: Vec::new(),
+            now,
+            receipts: Vec::new(),
+        }
+    }
 }
 
 /// An act that lapses.

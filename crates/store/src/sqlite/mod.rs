@@ -1,8 +1,38 @@
-//! The store on one SQLite file.
+//! The store on one SQLite file: WAL, `synchronous = FULL`, one writer thread, group commit.
+//!
+//! The writer blocks for one transaction, drains the queue, and commits the group with one `fsync`; nobody waits for a
+//! group to fill. Reads go over connections of their own that cannot write. The gate's lock keeps a second process
+//! away; should one come nevertheless, each group reads the head anew and takes SQLite's write lock, so the rules hold.
+
+mod acts;
+mod apply;
+mod column;
+mod dispatch;
+mod head;
+mod open;
+mod read;
+mod schema;
+mod tickets;
+mod writer;
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::JoinHandle;
 
+use lychgate_core::Digest;
+use lychgate_core::id::{ActId, TicketId};
+use rusqlite::Connection;
+
+use self::column::Fault;
+use self::read::Readers;
+use self::writer::Shared;
+use crate::contract::{Pending, Store};
 use crate::outcome::StoreFault;
+use crate::row::{
+    ActQuery, ActRow, AppliedRow, Counts, ProtectedState, RecordRow, Revocation, TicketRow,
+    TicketState,
+};
+use crate::txn::Txn;
 
 /// How to open the store.
 #[derive(Clone, Debug)]
@@ -26,19 +56,117 @@ impl Options {
     }
 }
 
-/// The store on one SQLite file.
+/// The store on one SQLite file. Dropping it writes what is still queued, then closes the file.
 #[derive(Debug)]
-pub struct SqliteStore {}
+pub struct SqliteStore {
+    shared: Arc<Shared>,
+    readers: Readers,
+    writer: Option<JoinHandle<()>>,
+}
 
 impl SqliteStore {
-    /// Opens the file, making it when there is none.
+    /// Opens the file (mode 0600), making it when there is none.
     ///
     /// # Errors
-    /// `Open`, `Version`, `Corrupt`.
+    /// `Open` when it cannot be opened, made, or put into durable mode, or is another program's; `Version` when another
+    /// version of this one wrote it; `Corrupt`.
     pub fn open(options: &Options) -> Result<Self, StoreFault> {
-        Err(StoreFault::Open {
-            path: options.path.display().to_string(),
-            reason: "not built yet".to_owned(),
+        let connection = open::writer(&options.path)?;
+        let protected = head::protected(&connection)?;
+        let shared = Arc::new(Shared::new(options.queue, options.group, protected));
+        let theirs = Arc::clone(&shared);
+        let writer = std::thread::Builder::new()
+            .name("store".to_owned())
+            .spawn(move || writer::run(&theirs, &connection))
+            .map_err(|error| StoreFault::Unavailable(error.to_string()))?;
+        let readers = Readers::new(options.path.clone());
+        Ok(Self {
+            shared,
+            readers,
+            writer: Some(writer),
         })
+    }
+
+    fn read<T>(&self, read: impl FnOnce(&Connection) -> Result<T, Fault>) -> Result<T, StoreFault> {
+        if self.shared.is_closed() {
+            return Err(StoreFault::Closed);
+        }
+        Ok(self.readers.with(read)?)
+    }
+}
+
+impl Drop for SqliteStore {
+    fn drop(&mut self) {
+        self.shared.stop();
+        if let Some(writer) = self.writer.take() {
+            // A writer that panicked has closed the queue on its way out; there is nobody to tell.
+            let _ = writer.join();
+        }
+    }
+}
+
+impl Store for SqliteStore {
+    fn commit(&self, txn: Txn) -> Pending {
+        self.shared.submit(txn)
+    }
+
+    fn note_delivered(&self, act: ActId) {
+        self.shared.deliver(act);
+    }
+
+    fn protected_state(&self) -> Result<ProtectedState, StoreFault> {
+        if self.shared.is_closed() {
+            Err(StoreFault::Closed)
+        } else {
+            Ok(self.shared.protected())
+        }
+    }
+
+    fn act(&self, id: ActId) -> Result<Option<ActRow>, StoreFault> {
+        self.read(|connection| read::act(connection, id))
+    }
+
+    fn acts(&self, query: &ActQuery) -> Result<Vec<ActRow>, StoreFault> {
+        self.read(|connection| read::acts(connection, query))
+    }
+
+    fn counts(&self) -> Result<Counts, StoreFault> {
+        self.read(read::counts)
+    }
+
+    fn open_acts(&self) -> Result<Vec<ActRow>, StoreFault> {
+        self.read(read::open_acts)
+    }
+
+    fn ticket(&self, id: TicketId) -> Result<Option<TicketRow>, StoreFault> {
+        self.read(|connection| read::ticket(connection, id))
+    }
+
+    fn tickets(
+        &self,
+        state: Option<TicketState>,
+        limit: usize,
+    ) -> Result<Vec<TicketRow>, StoreFault> {
+        self.read(|connection| read::tickets(connection, state, limit))
+    }
+
+    fn ticket_for_subject(&self, subject: &Digest) -> Result<Option<TicketRow>, StoreFault> {
+        self.read(|connection| read::ticket_for_subject(connection, subject))
+    }
+
+    fn applied(&self) -> Result<Option<AppliedRow>, StoreFault> {
+        self.read(read::applied)
+    }
+
+    fn revocations(&self) -> Result<Vec<Revocation>, StoreFault> {
+        self.read(read::revocations)
+    }
+
+    fn record(&self, from: u64, limit: usize) -> Result<Vec<RecordRow>, StoreFault> {
+        self.read(|connection| read::record(connection, from, limit))
+    }
+
+    fn record_len(&self) -> Result<u64, StoreFault> {
+        self.read(head::record_len)
     }
 }

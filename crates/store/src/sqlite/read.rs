@@ -1,0 +1,281 @@
+//! Reads, on connections that cannot write.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use lychgate_core::id::{ActId, EffectId, TicketId};
+use lychgate_core::receipt::Salt;
+use lychgate_core::signed::KeyId;
+use lychgate_core::{Digest, State};
+use rusqlite::{Connection, Params, params};
+
+use super::acts::{self, Sealed};
+use super::column::{Columns, Fault};
+use super::open;
+use crate::row::{
+    ActQuery, ActRow, AppliedRow, Counts, RecordRow, Revocation, TicketRow, TicketState,
+};
+
+/// Idle connections that read.
+#[derive(Debug)]
+pub(super) struct Readers {
+    path: PathBuf,
+    idle: Mutex<Vec<Connection>>,
+}
+
+impl Readers {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self {
+            path,
+            idle: Mutex::default(),
+        }
+    }
+
+    /// Reads on an idle connection, or on a new one. After a fault the connection is given up.
+    pub(super) fn with<T>(
+        &self,
+        read: impl FnOnce(&Connection) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        let idle = self.lock().pop();
+        let connection = match idle {
+            Some(connection) => connection,
+            None => open::reader(&self.path)?,
+        };
+        let found = read(&connection)?;
+        let mut idle = self.lock();
+        if idle.len() < IDLE_MOST {
+            idle.push(connection);
+        }
+        Ok(found)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+pub(super) fn act(connection: &Connection, id: ActId) -> Result<Option<ActRow>, Fault> {
+    // One transaction, so that row and sealed bytes are of one moment.
+    let transaction = connection.unchecked_transaction()?;
+    let found = many(
+        &transaction,
+        "SELECT * FROM acts WHERE id = ?1",
+        [id.as_bytes()],
+        act_row,
+    )?;
+    let Some(mut act) = found.into_iter().next() else {
+        return Ok(None);
+    };
+    act.answer = sealed(&transaction, id, Sealed::Answer)?;
+    act.read_back = sealed(&transaction, id, Sealed::ReadBack)?;
+    Ok(Some(act))
+}
+
+fn sealed(connection: &Connection, id: ActId, kind: Sealed) -> Result<Option<Vec<u8>>, Fault> {
+    let sql = "SELECT bytes FROM sealed WHERE act = ?1 AND kind = ?2";
+    let found = many(
+        connection,
+        sql,
+        params![id.as_bytes(), kind as i64],
+        |columns| columns.get::<Vec<u8>>("bytes"),
+    )?;
+    Ok(found.into_iter().next())
+}
+
+pub(super) fn acts(connection: &Connection, query: &ActQuery) -> Result<Vec<ActRow>, Fault> {
+    // Acts that are open are found by their index, the others by walking in the order of ids.
+    let open = query.state.and_then(|state| acts::open_mark(state, false));
+    let (past, order) = if query.newest_first {
+        ("<", "DESC")
+    } else {
+        (">", "ASC")
+    };
+    let index = if open.is_some() {
+        "open = ?3 AND"
+    } else {
+        "?3 IS NULL AND"
+    };
+    let sql = format!(
+        "SELECT * FROM acts WHERE {index} (?1 IS NULL OR state = ?1)
+         AND id {past} ?2 ORDER BY id {order} LIMIT ?4"
+    );
+    let from = match query.after {
+        Some(after) => after.as_bytes().to_vec(),
+        // Before the first id, or past the last one.
+        None if query.newest_first => vec![0xff; 17],
+        None => Vec::new(),
+    };
+    let state = query.state.map(State::number);
+    many(
+        connection,
+        &sql,
+        params![state, from, open, limit(query.limit)],
+        act_row,
+    )
+}
+
+pub(super) fn open_acts(connection: &Connection) -> Result<Vec<ActRow>, Fault> {
+    let sql = "SELECT * FROM acts WHERE open = ?1 ORDER BY id";
+    many(connection, sql, [acts::HELD_AGAINST], act_row)
+}
+
+pub(super) fn counts(connection: &Connection) -> Result<Counts, Fault> {
+    let found = many(connection, "SELECT state, n FROM counts", [], |columns| {
+        Ok((columns.state("state")?, columns.number("n")?))
+    })?;
+    let mut counts = Counts::default();
+    for (state, n) in found {
+        if let Some(slot) = counts.0.get_mut(usize::from(state.number())) {
+            *slot = n;
+        }
+    }
+    Ok(counts)
+}
+
+pub(super) fn ticket(connection: &Connection, id: TicketId) -> Result<Option<TicketRow>, Fault> {
+    let sql = "SELECT * FROM tickets WHERE id = ?1";
+    Ok(many(connection, sql, [id.as_bytes()], ticket_row)?
+        .into_iter()
+        .next())
+}
+
+pub(super) fn tickets(
+    connection: &Connection,
+    state: Option<TicketState>,
+    most: usize,
+) -> Result<Vec<TicketRow>, Fault> {
+    let live = matches!(state, Some(TicketState::Pending | TicketState::Approved));
+    let index = if live { "live = 1 AND" } else { "" };
+    let sql = format!(
+        "SELECT * FROM tickets WHERE {index} (?1 IS NULL OR state = ?1) ORDER BY id DESC LIMIT ?2"
+    );
+    many(
+        connection,
+        &sql,
+        params![state.map(TicketState::number), limit(most)],
+        ticket_row,
+    )
+}
+
+pub(super) fn ticket_for_subject(
+    connection: &Connection,
+    subject: &Digest,
+) -> Result<Option<TicketRow>, Fault> {
+    let sql = "SELECT * FROM tickets WHERE live = 1 AND subject = ?1 ORDER BY id DESC LIMIT 1";
+    Ok(many(connection, sql, [subject.bytes()], ticket_row)?
+        .into_iter()
+        .next())
+}
+
+pub(super) fn applied(connection: &Connection) -> Result<Option<AppliedRow>, Fault> {
+    let found = many(
+        connection,
+        "SELECT * FROM applied WHERE id = 1",
+        [],
+        |columns| {
+            Ok(AppliedRow {
+                digest: columns.digest("digest")?,
+                epoch: columns.number("epoch")?,
+                snapshot: columns.get("snapshot")?,
+                at: columns.time("at")?,
+            })
+        },
+    )?;
+    Ok(found.into_iter().next())
+}
+
+pub(super) fn revocations(connection: &Connection) -> Result<Vec<Revocation>, Fault> {
+    many(
+        connection,
+        "SELECT * FROM revoked ORDER BY subject",
+        [],
+        |columns| {
+            Ok(Revocation {
+                subject: columns.get("subject")?,
+                at: columns.time("at")?,
+            })
+        },
+    )
+}
+
+pub(super) fn record(
+    connection: &Connection,
+    from: u64,
+    most: usize,
+) -> Result<Vec<RecordRow>, Fault> {
+    let Ok(from) = i64::try_from(from) else {
+        return Ok(Vec::new());
+    };
+    let sql = "SELECT idx, leaf, bytes FROM record WHERE idx >= ?1 ORDER BY idx LIMIT ?2";
+    many(connection, sql, [from, limit(most)], |columns| {
+        Ok(RecordRow {
+            index: columns.number("idx")?,
+            bytes: columns.get("bytes")?,
+            leaf: columns.leaf("leaf")?,
+        })
+    })
+}
+
+fn many<T>(
+    connection: &Connection,
+    sql: &str,
+    params: impl Params,
+    read: impl Fn(&Columns<'_, '_>) -> Result<T, Fault>,
+) -> Result<Vec<T>, Fault> {
+    let mut select = connection.prepare_cached(sql)?;
+    let mut rows = select.query(params)?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(read(&Columns(row))?);
+    }
+    Ok(found)
+}
+
+fn act_row(columns: &Columns<'_, '_>) -> Result<ActRow, Fault> {
+    Ok(ActRow {
+        id: columns.id("id", ActId::from_bytes)?,
+        state: columns.state("state")?,
+        created_at: columns.time("created_at")?,
+        updated_at: columns.time("updated_at")?,
+        twin: columns.digest_some("twin")?,
+        act_digest: columns.digest_some("act_digest")?,
+        arguments_digest: columns.digest_some("arguments_digest")?,
+        destination: columns.get("destination")?,
+        salt: Salt(columns.get("salt")?),
+        agent: columns.get("agent")?,
+        tool: columns.get("tool")?,
+        function: columns.get("function")?,
+        class: columns.class_some("class")?,
+        retry_of: columns.id_some("retry_of", ActId::from_bytes)?,
+        grant: acts::grant(columns)?,
+        effect: columns.id_some("effect", EffectId::from_bytes)?,
+        idempotency_key: columns.get("idempotency_key")?,
+        ticket: columns.id_some("ticket", TicketId::from_bytes)?,
+        code: columns.code_some("code")?,
+        undelivered: columns.flag("undelivered")?,
+        answer: None,
+        read_back: None,
+    })
+}
+
+fn ticket_row(columns: &Columns<'_, '_>) -> Result<TicketRow, Fault> {
+    Ok(TicketRow {
+        id: columns.id("id", TicketId::from_bytes)?,
+        state: columns.ticket_state("state")?,
+        subject: columns.digest("subject")?,
+        act: columns.id("act", ActId::from_bytes)?,
+        created_at: columns.time("created_at")?,
+        expires_at: columns.time("expires_at")?,
+        decided_at: columns.time_some("decided_at")?,
+        approver: columns.get::<Option<String>>("approver")?.map(KeyId),
+        consumed_by: columns.id_some("consumed_by", ActId::from_bytes)?,
+        display: columns.get("display")?,
+    })
+}
+
+fn limit(most: usize) -> i64 {
+    i64::try_from(most).unwrap_or(i64::MAX)
+}
+
+/// Connections kept open between reads.
+const IDLE_MOST: usize = 4;

@@ -1,0 +1,111 @@
+//! The tables. Keys grow with time (ids are UUIDv7, nonces count), so inserts touch the right edge of each tree and the
+//! size of a table does not matter; nothing random is indexed.
+
+/// Marks the file as ours: `Lych`.
+pub(super) const APPLICATION_ID: i64 = 0x4c79_6368;
+
+/// The version of everything below.
+pub(super) const VERSION: i64 = 1;
+
+/// Makes an empty file ours.
+pub(super) const CREATE: &str = "
+CREATE TABLE head (
+    id               INTEGER PRIMARY KEY CHECK (id = 1),
+    policy_epoch     INTEGER NOT NULL,
+    authority_epoch  INTEGER NOT NULL,
+    revocation_epoch INTEGER NOT NULL,
+    purpose_epoch    INTEGER NOT NULL,
+    policy_digest    BLOB,
+    last_time        INTEGER NOT NULL
+) STRICT;
+INSERT INTO head VALUES (1, 0, 0, 0, 0, NULL, 0);
+
+CREATE TABLE applied (
+    id       INTEGER PRIMARY KEY CHECK (id = 1),
+    digest   BLOB    NOT NULL,
+    epoch    INTEGER NOT NULL,
+    snapshot BLOB    NOT NULL,
+    at       INTEGER NOT NULL
+) STRICT;
+
+-- `open` is 1 for what an equal call is held against (dispatched, indeterminate, undelivered), 2 for
+-- what waits before dispatch (allowed, escalated), NULL for everything else, which is nearly all.
+CREATE TABLE acts (
+    id               BLOB PRIMARY KEY,
+    state            INTEGER NOT NULL,
+    open             INTEGER,
+    created_at       INTEGER NOT NULL,
+    updated_at       INTEGER NOT NULL,
+    twin             BLOB,
+    act_digest       BLOB,
+    arguments_digest BLOB,
+    destination      TEXT,
+    salt             BLOB    NOT NULL,
+    agent            TEXT    NOT NULL,
+    tool             TEXT,
+    function         TEXT,
+    class            INTEGER,
+    retry_of         BLOB,
+    authority        BLOB,
+    holder           BLOB,
+    nonce            INTEGER,
+    expires_at       INTEGER,
+    policy_epoch     INTEGER,
+    authority_epoch  INTEGER,
+    revocation_epoch INTEGER,
+    policy_digest    BLOB,
+    effect           BLOB,
+    idempotency_key  TEXT,
+    ticket           BLOB,
+    code             TEXT,
+    undelivered      INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX acts_open ON acts (open) WHERE open IS NOT NULL;
+
+-- `kind` 0: an answer, 1: what a read-back needs.
+CREATE TABLE sealed (
+    act   BLOB    NOT NULL,
+    kind  INTEGER NOT NULL,
+    bytes BLOB    NOT NULL,
+    PRIMARY KEY (act, kind)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE used (
+    holder BLOB    NOT NULL,
+    count  INTEGER NOT NULL,
+    PRIMARY KEY (holder, count)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE tickets (
+    id          BLOB PRIMARY KEY,
+    state       INTEGER NOT NULL,
+    live        INTEGER,
+    subject     BLOB    NOT NULL,
+    act         BLOB    NOT NULL,
+    created_at  INTEGER NOT NULL,
+    expires_at  INTEGER NOT NULL,
+    decided_at  INTEGER,
+    approver    TEXT,
+    consumed_by BLOB,
+    display     BLOB
+) STRICT, WITHOUT ROWID;
+-- Pending, or approved and unused.
+CREATE INDEX tickets_live ON tickets (live) WHERE live IS NOT NULL;
+
+CREATE TABLE revoked (
+    subject TEXT PRIMARY KEY,
+    at      INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE counts (
+    state INTEGER PRIMARY KEY,
+    n     INTEGER NOT NULL
+) STRICT;
+INSERT INTO counts VALUES (0,0),(1,0),(2,0),(3,0),(4,0),(5,0),(6,0),(7,0),(8,0),(9,0),(10,0),(11,0);
+
+CREATE TABLE record (
+    idx   INTEGER PRIMARY KEY,
+    leaf  BLOB NOT NULL,
+    bytes BLOB NOT NULL
+) STRICT;
+";

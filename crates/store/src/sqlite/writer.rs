@@ -1,0 +1,298 @@
+//! The one thread that writes: blocks for one transaction, drains the queue, makes the group durable, answers all.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use lychgate_core::id::ActId;
+use rusqlite::Connection;
+
+use super::apply;
+use super::column::Stop;
+use super::head::Head;
+use crate::contract::{Answer, Pending};
+use crate::outcome::{Committed, StoreFault};
+use crate::row::ProtectedState;
+use crate::txn::Txn;
+
+/// What the callers and the writer share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    queue: Mutex<Queue>,
+    wake: Condvar,
+    closed: AtomicBool,
+    protected: Mutex<ProtectedState>,
+    capacity: usize,
+    group: usize,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    jobs: VecDeque<Job>,
+    delivered: Vec<ActId>,
+    stopping: bool,
+}
+
+#[derive(Debug)]
+struct Job {
+    txn: Txn,
+    answer: Answer,
+}
+
+impl Shared {
+    pub(super) fn new(capacity: usize, group: usize, protected: ProtectedState) -> Self {
+        Self {
+            queue: Mutex::default(),
+            wake: Condvar::new(),
+            closed: AtomicBool::new(false),
+            protected: Mutex::new(protected),
+            capacity: capacity.max(1),
+            group: group.max(1),
+        }
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    pub(super) fn protected(&self) -> ProtectedState {
+        *lock(&self.protected)
+    }
+
+    pub(super) fn submit(&self, txn: Txn) -> Pending {
+        let mut queue = lock(&self.queue);
+        // Under the lock: the writer closes under it too, so no job is left behind in a dead queue.
+        if self.is_closed() || queue.stopping {
+            return Pending::ready(Err(StoreFault::Closed));
+        }
+        if queue.jobs.len() >= self.capacity {
+            return Pending::ready(Err(StoreFault::Busy));
+        }
+        let (answer, pending) = Pending::new();
+        queue.jobs.push_back(Job { txn, answer });
+        drop(queue);
+        self.wake.notify_one();
+        pending
+    }
+
+    pub(super) fn deliver(&self, act: ActId) {
+        let mut queue = lock(&self.queue);
+        if self.is_closed() || queue.delivered.len() >= DELIVERED_MOST {
+            // Losing one is safe, see the contract.
+            return;
+        }
+        queue.delivered.push(act);
+        let many = queue.delivered.len();
+        drop(queue);
+        // The first starts the writer's 250 ms; a full batch ends them.
+        if many == 1 || many == DELIVERED_BATCH {
+            self.wake.notify_one();
+        }
+    }
+
+    pub(super) fn stop(&self) {
+        lock(&self.queue).stopping = true;
+        self.wake.notify_one();
+    }
+
+    /// Blocks until there is work; `None` when there is none and none will come.
+    fn next(&self) -> Option<(Vec<Job>, Vec<ActId>)> {
+        let mut queue = lock(&self.queue);
+        loop {
+            let due = queue.delivered.len() >= DELIVERED_BATCH;
+            if !queue.jobs.is_empty() || due || queue.stopping {
+                break;
+            }
+            if queue.delivered.is_empty() {
+                queue = self
+                    .wake
+                    .wait(queue)
+                    .unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            let (woken, waited) = self
+                .wake
+                .wait_timeout(queue, DELIVERED_WITHIN)
+                .unwrap_or_else(PoisonError::into_inner);
+            queue = woken;
+            if waited.timed_out() {
+                break;
+            }
+        }
+        let many = queue.jobs.len().min(self.group);
+        let jobs: Vec<Job> = queue.jobs.drain(..many).collect();
+        let delivered = std::mem::take(&mut queue.delivered);
+        (!jobs.is_empty() || !delivered.is_empty()).then_some((jobs, delivered))
+    }
+
+    /// From here on nothing is taken in, and what waits is certainly not committed.
+    fn close(&self) {
+        let mut queue = lock(&self.queue);
+        self.closed.store(true, Ordering::Release);
+        let left = std::mem::take(&mut queue.jobs);
+        drop(queue);
+        for job in left {
+            job.answer.give(Err(StoreFault::Closed));
+        }
+    }
+}
+
+/// The writer's life.
+pub(super) fn run(shared: &Shared, connection: &Connection) {
+    // However this thread ends, callers must not wait for it.
+    let _closing = Closing(shared);
+    while let Some((jobs, delivered)) = shared.next() {
+        if group(shared, connection, jobs, &delivered).is_err() {
+            return;
+        }
+    }
+}
+
+struct Closing<'s>(&'s Shared);
+
+impl Drop for Closing<'_> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+/// The store must not go on.
+struct MustClose;
+
+/// One group. When something below the rules fails before the commit, the group is rolled back and each transaction is
+/// tried alone, so that whoever caused it fails alone.
+fn group(
+    shared: &Shared,
+    connection: &Connection,
+    jobs: Vec<Job>,
+    delivered: &[ActId],
+) -> Result<(), MustClose> {
+    let (txns, answers): (Vec<Txn>, Vec<Answer>) =
+        jobs.into_iter().map(|job| (job.txn, job.answer)).unzip();
+    match attempt(shared, connection, &txns, delivered) {
+        Ok(results) => {
+            for (answer, committed) in answers.into_iter().zip(results) {
+                answer.give(Ok(committed));
+            }
+            Ok(())
+        }
+        Err(Failure::Before(fault)) if txns.len() + delivered.len() == 1 => {
+            answers
+                .into_iter()
+                .for_each(|answer| answer.give(Err(fault.clone())));
+            Ok(())
+        }
+        Err(Failure::Before(_)) => one_by_one(shared, connection, txns, answers, delivered),
+        Err(Failure::RollbackFailed(fault)) => {
+            answers
+                .into_iter()
+                .for_each(|answer| answer.give(Err(fault.clone())));
+            Err(MustClose)
+        }
+        Err(Failure::Commit) => {
+            // Closed before anybody learns of it, so that no answer is followed by a commit.
+            shared.close();
+            answers
+                .into_iter()
+                .for_each(|answer| answer.give(Err(StoreFault::Unrecorded)));
+            Err(MustClose)
+        }
+    }
+}
+
+fn one_by_one(
+    shared: &Shared,
+    connection: &Connection,
+    txns: Vec<Txn>,
+    answers: Vec<Answer>,
+    delivered: &[ActId],
+) -> Result<(), MustClose> {
+    let mut jobs = txns
+        .into_iter()
+        .zip(answers)
+        .map(|(txn, answer)| Job { txn, answer });
+    for job in jobs.by_ref() {
+        if let Err(must_close) = group(shared, connection, vec![job], &[]) {
+            // The rest was rolled back and is not tried again.
+            jobs.for_each(|job| job.answer.give(Err(StoreFault::Closed)));
+            return Err(must_close);
+        }
+    }
+    delivered
+        .iter()
+        .try_for_each(|act| group(shared, connection, Vec::new(), &[*act]))
+}
+
+enum Failure {
+    /// Certainly not committed.
+    Before(StoreFault),
+    /// Certainly not committed, but the connection is in no state to go on.
+    RollbackFailed(StoreFault),
+    /// Nobody knows.
+    Commit,
+}
+
+fn attempt(
+    shared: &Shared,
+    connection: &Connection,
+    txns: &[Txn],
+    delivered: &[ActId],
+) -> Result<Vec<Committed>, Failure> {
+    execute(connection, "BEGIN IMMEDIATE").map_err(|error| Failure::Before(unavailable(&error)))?;
+    let (results, head) = match work(connection, txns, delivered) {
+        Ok(done) => done,
+        Err(fault) => {
+            return Err(match execute(connection, "ROLLBACK") {
+                Ok(()) => Failure::Before(fault),
+                // SQLite rolls back by itself after some errors; then there is nothing left to do.
+                Err(_) if connection.is_autocommit() => Failure::Before(fault),
+                Err(_) => Failure::RollbackFailed(fault),
+            });
+        }
+    };
+    execute(connection, "COMMIT").map_err(|_| Failure::Commit)?;
+    *lock(&shared.protected) = head.protected;
+    Ok(results)
+}
+
+fn work(
+    connection: &Connection,
+    txns: &[Txn],
+    delivered: &[ActId],
+) -> Result<(Vec<Committed>, Head), StoreFault> {
+    let mut head = Head::load(connection)?;
+    let mut results = Vec::with_capacity(txns.len());
+    for txn in txns {
+        results.push(match apply::transaction(connection, &mut head, txn) {
+            Ok(done) => Committed::Done(done),
+            Err(Stop::Rejected(why)) => Committed::Rejected(why),
+            Err(Stop::Fault(fault)) => return Err(fault.into()),
+        });
+    }
+    for act in delivered {
+        apply::delivered(connection, *act)?;
+    }
+    head.save(connection)?;
+    Ok((results, head))
+}
+
+fn execute(connection: &Connection, sql: &str) -> Result<(), rusqlite::Error> {
+    connection.prepare_cached(sql)?.execute([]).map(|_| ())
+}
+
+fn unavailable(error: &rusqlite::Error) -> StoreFault {
+    StoreFault::Unavailable(error.to_string())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What a panicking thread left is a queue of whole jobs or a whole state: nothing is half written.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Deliveries are written at the latest after this.
+const DELIVERED_WITHIN: Duration = Duration::from_millis(250);
+/// So many are written at once, without waiting.
+const DELIVERED_BATCH: usize = 256;
+/// More than this are dropped while the writer is busy.
+const DELIVERED_MOST: usize = 16_384;
