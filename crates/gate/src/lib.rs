@@ -1,1 +1,50 @@
-//! Placeholder while the workspace is laid out.
+//! The two doors: nothing takes effect until the Protected Enforcement Domain allowed exactly that act and the finality
+//! sink consumed a single-use authority for it (PROFILE §4).
+//!
+//! The way of a call, each step taking the former step's type by value:
+//! [`Gate::hold`] → [`HeldAct`] → [`Gate::decide`] → [`Verdict`] → [`Gate::present`] → [`Permit`] → [`Permit::begin`] at
+//! the first byte → [`Attempt`] → [`Gate::settle`]. [`Gate::pass`] walks the middle of it for an adapter.
+//!
+//! - [`hold`]: a proposal becomes a candidate act, held non-effective
+//! - [`ped`]: the first door
+//! - [`approval`]: tickets, waiting, an approver's verdict
+//! - [`sink`]: the second door, and the permit
+//! - [`doors`]: both in a row
+//! - [`outcome`]: what became of it
+//! - [`twins`]: equal calls
+//! - [`control`]: what changes the rules
+//! - [`recover`]: what a gate does when it starts
+
+pub mod approval;
+mod challenge;
+pub mod clock;
+pub mod control;
+pub mod current;
+pub mod doors;
+pub mod gate;
+pub mod hold;
+pub mod outcome;
+pub mod paths;
+pub mod ped;
+pub mod receipts;
+pub mod recover;
+pub mod session;
+pub mod sink;
+pub mod twins;
+
+pub use approval::{Caller, CallerGone, PendingTicket, Waited};
+pub use clock::SteadyClock;
+pub use control::{ControlRefused, Plan};
+pub use current::Current;
+pub use doors::Passed;
+pub use gate::{Gate, Parts};
+pub use hold::{Connected, HeldAct};
+pub use outcome::{Late, Settled};
+pub use paths::RealPaths;
+pub use ped::{Allowed, Denied, Escalated, Verdict};
+pub use recover::Recovered;
+pub use session::{Peer, Session};
+pub use sink::{
+    Attempt, Begun, Dispatched, End, FinalitySink, LiveInvocation, NotSent, Permit, Presented,
+    SinkRefusal, Unknown,
+};

@@ -1,0 +1,272 @@
+//! What changes the rules: a new configuration, a revocation, a person's verdict on an act in doubt (PROFILE §5, §10).
+
+use std::sync::Arc;
+
+use lychgate_core::id::ActId;
+use lychgate_core::receipt::ReceiptKind;
+use lychgate_core::{Digest, State};
+use lychgate_keys::Role;
+use lychgate_keys::verdict::{Challenge, ConfigurationChange, ReconciliationVerdict};
+use lychgate_policy::{Applied, Change, Effect, changes};
+use lychgate_store as store;
+
+use crate::current::Current;
+use crate::gate::Gate;
+
+/// What applying a configuration would change.
+#[derive(Debug)]
+pub struct Plan {
+    /// The configuration it starts from.
+    pub from: Digest,
+    /// The new one.
+    pub to: Digest,
+    /// What narrows and what widens.
+    pub changes: Vec<Change>,
+    /// Whether the approver's key is needed.
+    pub wants_approver: bool,
+    /// To be signed with it.
+    pub challenge: Challenge,
+}
+
+/// Why a control was refused: a sentence for the person.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ControlRefused(pub String);
+
+fn refused(why: impl ToString) -> ControlRefused {
+    ControlRefused(why.to_string())
+}
+
+impl Gate {
+    /// A fresh one-time challenge.
+    ///
+    /// # Errors
+    /// When there is no randomness.
+    pub fn challenge(&self) -> Result<Challenge, ControlRefused> {
+        self.challenges()
+            .give(self.entropy(), self.now())
+            .map_err(refused)
+    }
+
+    /// What applying `new` would change.
+    ///
+    /// # Errors
+    /// When there is no randomness.
+    pub fn plan(&self, new: &Applied) -> Result<Plan, ControlRefused> {
+        let current = self.current();
+        let changes = changes(Some(&current.applied), new);
+        let widens = changes.iter().any(|change| change.effect == Effect::Widens);
+        let has_approver = self.standing().approver == lychgate_core::receipt::Approver::Key;
+        Ok(Plan {
+            from: current.policy_digest,
+            to: new.digest(),
+            wants_approver: widens && has_approver,
+            changes,
+            challenge: self.challenge()?,
+        })
+    }
+
+    //= PROFILE §10: a change takes effect only by `apply`; what widens wants the approver key
+    /// Applies a configuration: the policy epoch moves, outstanding authority is void, the change is a receipt.
+    ///
+    /// # Errors
+    /// A sentence: the approver's yes is missing or not for this change, or another change came first.
+    pub async fn apply(
+        self: &Arc<Self>,
+        new: Applied,
+        yes: Option<&ConfigurationChange>,
+    ) -> Result<Digest, ControlRefused> {
+        let current = self.current();
+        let plan = self.plan(&new)?;
+        if plan.wants_approver {
+            let yes = yes.ok_or_else(|| {
+                refused("this change widens what may happen and needs the approver's key")
+            })?;
+            if !self.verify_live(Role::Approver, yes) {
+                return Err(refused(
+                    "the change is not signed by the approver key of this gate",
+                ));
+            }
+            if yes.from != Some(current.policy_digest) || yes.to != new.digest() {
+                return Err(refused(
+                    "the approver's signature is for another change; run `lychgate apply` again",
+                ));
+            }
+            if !self.challenges().take(&yes.challenge, self.now()) {
+                return Err(refused(
+                    "the approver's signature is too old or was used before; run `lychgate apply` again",
+                ));
+            }
+        }
+        let receipt = self
+            .draft(ReceiptKind::Applied, &current)
+            .policy(new.digest())
+            .approver(yes.map(|yes| yes.mark.key_id.clone()))
+            .entry()
+            .map_err(refused)?;
+        let digest = new.digest();
+        let old = &current.applied;
+        let txn = store::Apply {
+            expected: Some(current.policy_digest),
+            digest,
+            snapshot: new.snapshot(),
+            purposes_moved: old.purpose() != new.purpose(),
+            authority_moved: old.principal() != new.principal(),
+            now: self.now(),
+            receipts: vec![receipt],
+        };
+        match self.store().commit(store::Txn::Apply(txn)).await {
+            Ok(store::Committed::Done(_)) => {
+                self.refresh(Arc::new(new))?;
+                Ok(digest)
+            }
+            Ok(store::Committed::Rejected(why)) => Err(refused(why)),
+            Err(fault) => {
+                self.store_fault(&fault);
+                Err(refused(fault))
+            }
+        }
+    }
+
+    /// Revokes subjects, or takes that back. Effective on the next decision and inside the consuming transaction.
+    ///
+    /// # Errors
+    /// When the store cannot answer.
+    pub async fn revoke(
+        self: &Arc<Self>,
+        add: Vec<String>,
+        remove: Vec<String>,
+    ) -> Result<(), ControlRefused> {
+        let current = self.current();
+        let receipt = self
+            .draft(ReceiptKind::Revoked, &current)
+            .policy(current.policy_digest)
+            .entry()
+            .map_err(refused)?;
+        let txn = store::Revoke {
+            add,
+            remove,
+            now: self.now(),
+            receipts: vec![receipt],
+        };
+        match self.store().commit(store::Txn::Revoke(txn)).await {
+            Ok(store::Committed::Done(_)) => self.refresh(Arc::clone(&current.applied)),
+            Ok(store::Committed::Rejected(why)) => Err(refused(why)),
+            Err(fault) => {
+                self.store_fault(&fault);
+                Err(refused(fault))
+            }
+        }
+    }
+
+    /// Reads the protected state again and decides by it from now on.
+    fn refresh(&self, applied: Arc<Applied>) -> Result<(), ControlRefused> {
+        let state = self.store().protected_state().map_err(refused)?;
+        let revoked = self.store().revocations().map_err(refused)?;
+        self.replace_current(Current {
+            epochs: state.epochs,
+            purpose_epoch: state.purpose_epoch,
+            policy_digest: state
+                .policy_digest
+                .ok_or_else(|| refused("the store holds no applied configuration"))?,
+            applied,
+            revoked: revoked
+                .into_iter()
+                .map(|revocation| revocation.subject)
+                .collect(),
+        });
+        Ok(())
+    }
+
+    //= PROFILE §5: a human verdict, with a reason and the approver's key
+    /// Takes a person's verdict on an act whose outcome, or whose answer's delivery, is in doubt.
+    ///
+    /// # Errors
+    /// A sentence: the signature does not hold, or the act is not in doubt.
+    pub async fn reconcile(
+        self: &Arc<Self>,
+        verdict: &ReconciliationVerdict,
+    ) -> Result<State, ControlRefused> {
+        if !self.verify_live(Role::Approver, verdict) {
+            return Err(refused(
+                "the verdict is not signed by the approver key of this gate",
+            ));
+        }
+        if !self.challenges().take(&verdict.challenge, self.now()) {
+            return Err(refused("the verdict is too old or was used before"));
+        }
+        let act = verdict.candidate_act_id;
+        let row = match self.store().act(act) {
+            Ok(Some(row)) => row,
+            Ok(None) => return Err(refused(format!("there is no act `{act}`"))),
+            Err(fault) => return Err(refused(fault)),
+        };
+        let to = match (row.state, verdict.effect) {
+            (State::Indeterminate, true) => State::ReconciledEffect,
+            (State::Indeterminate, false) => State::ReconciledNoEffect,
+            // The effect is known; what was in doubt is that anybody heard of it.
+            (State::Effected, true) if row.undelivered => State::Effected,
+            (State::Effected, false) => {
+                return Err(refused("the destination has confirmed this act's effect"));
+            }
+            (state, _) => {
+                return Err(refused(format!(
+                    "the act is `{}`, not in doubt",
+                    state.name()
+                )));
+            }
+        };
+        let current = self.current();
+        let receipt = self
+            .draft(ReceiptKind::Reconciled, &current)
+            .row(&row, to)
+            .approver(Some(verdict.mark.key_id.clone()))
+            // The reason is a person's words; the record keeps its digest, the log line keeps nothing.
+            .detail(format!("reason:{}", Digest::sha256(verdict.reason.as_str().as_bytes()).to_base64url()))
+            .entry()
+            .map_err(refused)?;
+        let now = self.now();
+        let txn = if to == State::Effected {
+            store::Txn::Deliver(store::Deliver {
+                act,
+                now,
+                receipts: vec![receipt],
+            })
+        } else {
+            let settle = store::Settle {
+                act,
+                to,
+                answer: None,
+                undelivered: false,
+                code: None,
+                now,
+                receipts: vec![receipt],
+            };
+            store::Txn::Settle(settle)
+        };
+        self.commit_reconciliation(act, row.twin, to, txn).await
+    }
+
+    async fn commit_reconciliation(
+        self: &Arc<Self>,
+        act: ActId,
+        twin: Option<Digest>,
+        to: State,
+        txn: store::Txn,
+    ) -> Result<State, ControlRefused> {
+        match self.store().commit(txn).await {
+            Ok(store::Committed::Done(_)) => {
+                if let (State::ReconciledNoEffect, Some(twin)) = (to, twin) {
+                    self.predecessors().reconciled.insert(twin, act);
+                }
+                self.twins().close(act);
+                Ok(to)
+            }
+            Ok(store::Committed::Rejected(why)) => Err(refused(why)),
+            Err(fault) => {
+                self.store_fault(&fault);
+                Err(refused(fault))
+            }
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Both doors in a row, as an adapter goes through them: decide, wait for a person where one must be asked, verify the
+//! live invocation, consume.
+
+use std::sync::Arc;
+
+use lychgate_core::id::{ActId, TicketId};
+use lychgate_core::{Code, State};
+use zeroize::Zeroizing;
+
+use crate::approval::{Caller, Waited};
+use crate::gate::Gate;
+use crate::hold::{Connected, HeldAct, Predecessor, entry_of};
+use crate::ped::{Denied, Verdict};
+use crate::sink::{Dispatched, FinalitySink, LiveInvocation};
+
+/// How a held act came through.
+#[derive(Debug)]
+pub enum Passed {
+    /// Its authority is consumed: perform the effect, once, with what was hashed.
+    Dispatched {
+        /// The act; its proposal holds the very bytes to send.
+        held: Box<HeldAct>,
+        /// The permit and the sink's verification.
+        dispatched: Dispatched,
+    },
+    /// An equal act's undelivered answer.
+    Recorded {
+        /// The act whose answer it is.
+        act: ActId,
+        /// The raw result.
+        answer: Zeroizing<Vec<u8>>,
+    },
+    /// No.
+    Denied(Denied),
+}
+
+impl Gate {
+    /// Takes a held act through both doors.
+    ///
+    /// `connected` tells what is really connected at the moment it is called: it is asked again right before the sink
+    /// verifies, so a definition that changed while a person thought is noticed. `waiting` hears of a ticket.
+    pub async fn pass(
+        self: &Arc<Self>,
+        held: HeldAct,
+        sink: &FinalitySink,
+        caller: &Caller,
+        connected: &(dyn Fn() -> Connected + Send + Sync),
+        waiting: &(dyn Fn(TicketId) + Send + Sync),
+    ) -> Passed {
+        let mut held = held;
+        for _ in 0..MOST_ROUNDS {
+            let allowed = match self.decide(held).await {
+                Verdict::Allow(allowed) => allowed,
+                Verdict::Deny(denied) => return Passed::Denied(denied),
+                Verdict::Recorded { act, answer } => return Passed::Recorded { act, answer },
+                Verdict::Escalate(escalated) => {
+                    waiting(escalated.ticket());
+                    match self.wait(*escalated, caller).await {
+                        Waited::Over(denied) => return Passed::Denied(denied),
+                        Waited::Approved(approved) => {
+                            held = *approved;
+                            held.connected = connected();
+                            continue;
+                        }
+                    }
+                }
+            };
+            let (back, presented) = allowed.into_parts();
+            let act = back.act.candidate_act_id;
+            if caller.is_gone() {
+                self.twins().close(act);
+                return Passed::Denied(self.withdraw(back).await);
+            }
+            let now_connected = connected();
+            let refusal = match self.live(&back, &now_connected) {
+                Some(live) => self.present(sink, &live, presented).await,
+                None => Err(self.refuse_unlive(presented).await),
+            };
+            match refusal {
+                Ok(dispatched) => {
+                    self.used_predecessor(&back);
+                    return Passed::Dispatched {
+                        held: Box::new(back),
+                        dispatched,
+                    };
+                }
+                Err(refusal) => {
+                    self.twins().close(act);
+                    if refusal.approval_lost && back.escalated.is_none() {
+                        // Another act used the approval first; this one asks for its own.
+                        held = back;
+                        continue;
+                    }
+                    let code = if refusal.approval_lost {
+                        Code::EscalationRequired
+                    } else {
+                        refusal.code
+                    };
+                    let ticket = back.escalated;
+                    return Passed::Denied(Denied {
+                        code,
+                        pointer: None,
+                        act: Some(act),
+                        ticket,
+                        state: State::Refused,
+                    });
+                }
+            }
+        }
+        let judged = self.judge(&held);
+        Passed::Denied(
+            self.deny(
+                held,
+                Code::FailClosed,
+                "no decision after several rounds",
+                judged,
+            )
+            .await,
+        )
+    }
+
+    /// The invocation as it would be made now, derived again from the live arguments and the current catalogue.
+    fn live<'a>(&self, held: &'a HeldAct, connected: &'a Connected) -> Option<LiveInvocation<'a>> {
+        let current = self.current();
+        let server = current.applied.server(held.session.server())?;
+        let entry = entry_of(
+            &current,
+            held.session.server(),
+            &held.proposal.function,
+            held.found,
+        )?;
+        let reach = entry
+            .destinations(&held.proposal.arguments, self.paths(), server)
+            .ok()?;
+        let class = match held.found {
+            crate::hold::Found::Method => {
+                server.method_class(held.proposal.method.name(), connected.listed)
+            }
+            _ => entry.class,
+        };
+        Some(LiveInvocation {
+            holder: held.session.holder(),
+            tool_id: held.session.server(),
+            function_id: &held.proposal.function,
+            endpoint: &connected.endpoint,
+            definition: connected.definition?,
+            arguments: &held.proposal.canonical,
+            continuation: held.continuation(),
+            destination: reach.destination,
+            class,
+            idempotent: entry.idempotency == lychgate_policy::Idempotency::Meta,
+        })
+    }
+
+    /// What would be invoked no longer exists as it was decided on.
+    async fn refuse_unlive(
+        self: &Arc<Self>,
+        presented: crate::sink::Presented,
+    ) -> crate::sink::SinkRefusal {
+        let current = self.current();
+        let why = "the live tool or destination is no longer the one decided on";
+        let code = self
+            .record_sink_refusal(&presented, Code::ToolSubstitution, why, &current)
+            .await;
+        crate::sink::SinkRefusal {
+            code,
+            verification: None,
+            approval_lost: false,
+        }
+    }
+
+    async fn withdraw(self: &Arc<Self>, held: HeldAct) -> Denied {
+        let act = held.act.candidate_act_id;
+        let whose = match held.escalated {
+            Some(_) => lychgate_store::Whose::Existing(act),
+            None => lychgate_store::Whose::New(Box::new(held.new_act())),
+        };
+        let part = crate::receipts::part_of(&held.act, held.digest, &held.salt, true, held.vouched);
+        let draft = self
+            .draft(lychgate_core::receipt::ReceiptKind::Lapsed, &held.current)
+            .act(part, State::Withdrawn)
+            .policy(held.current.policy_digest)
+            .ticket(held.escalated)
+            .detail("the caller is gone");
+        let code = self
+            .commit_refusal(draft, whose, State::Withdrawn, Code::EscalationRequired)
+            .await;
+        Denied {
+            code,
+            pointer: None,
+            act: Some(act),
+            ticket: held.escalated,
+            state: State::Withdrawn,
+        }
+    }
+
+    /// A retry names its predecessor once.
+    fn used_predecessor(&self, held: &HeldAct) {
+        let mut known = self.predecessors();
+        match held.predecessor {
+            Predecessor::Reconciled(act) => known.reconciled.retain(|_, other| *other != act),
+            Predecessor::Round(act) => known.rounds.retain(|_, other| *other != act),
+            Predecessor::None | Predecessor::UnknownRound => {}
+        }
+    }
+}
+
+/// How often an act may lose its approval to another before it is denied.
+const MOST_ROUNDS: usize = 4;

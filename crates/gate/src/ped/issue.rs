@@ -1,0 +1,166 @@
+//! Evidence, then authority: what an ALLOW consists of (draft §8.2, §12.2).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lychgate_core::authority::{Binding, FinalityAuthority, Issuer, Lifetime, Scope};
+use lychgate_core::evidence::{
+    Predicates, ProtectedState, Protector, ProtectorType, ValidationEvidence,
+};
+use lychgate_core::id::{ActId, AuthorityId, EvidenceId};
+use lychgate_core::{Code, Digest, json};
+use lychgate_store as store;
+
+use super::Allowed;
+use crate::gate::Gate;
+use crate::hold::HeldAct;
+use crate::sink::{Fresh, Origin, Presented};
+
+impl Gate {
+    /// Makes and signs evidence and authority. They become usable only with the commit at the sink, which keeps both.
+    pub(super) fn issue(
+        self: &Arc<Self>,
+        held: HeldAct,
+        predicates: Predicates,
+        approval: Option<store::Approval>,
+    ) -> Result<Allowed, (HeldAct, Code)> {
+        match self.evidence_and_authority(&held, predicates, approval) {
+            Ok((evidence, authority)) => {
+                let evidence_digest = match json::to_canonical(&evidence) {
+                    Ok(bytes) => Digest::sha256(&bytes),
+                    Err(_) => return Err((held, Code::FailClosed)),
+                };
+                let first_of_chain = match self.first_of_chain(&held) {
+                    Ok(first) => first,
+                    Err(code) => return Err((held, code)),
+                };
+                let fresh = Fresh {
+                    new_act: held.new_act(),
+                    escalated: held.escalated.is_some(),
+                    evidence_id: evidence.evidence_id,
+                    evidence_digest,
+                    predicates,
+                    approval,
+                    retry_of: held.predecessor.act(),
+                    first_of_chain,
+                    vouched: held.vouched,
+                    salt: held.salt,
+                };
+                let presented = Presented {
+                    act: held.act.clone(),
+                    authority: Some(authority),
+                    origin: Origin::Fresh(Box::new(fresh)),
+                };
+                Ok(Allowed {
+                    held,
+                    presented,
+                    evidence,
+                })
+            }
+            Err(code) => Err((held, code)),
+        }
+    }
+
+    fn evidence_and_authority(
+        &self,
+        held: &HeldAct,
+        predicates: Predicates,
+        approval: Option<store::Approval>,
+    ) -> Result<(ValidationEvidence, FinalityAuthority), Code> {
+        let now = self.now();
+        let definition = held.connected.definition.ok_or(Code::ToolSubstitution)?;
+        let destination = held
+            .act
+            .destination
+            .clone()
+            .ok_or(Code::DestinationUnresolved)?;
+        let endpoint = held
+            .act
+            .tool
+            .tool_endpoint
+            .clone()
+            .ok_or(Code::ToolSubstitution)?;
+        let mut evidence = ValidationEvidence {
+            version: Default::default(),
+            object_type: Default::default(),
+            evidence_id: EvidenceId::new(now, self.ten()?),
+            candidate_act_id: held.act.candidate_act_id,
+            candidate_act_digest: held.digest,
+            decision: Default::default(),
+            validated_predicates: predicates,
+            protected_state: ProtectedState {
+                state_reference: held.current.policy_digest.to_base64url(),
+                monotonic_counter: held.act.freshness.nonce.count,
+            },
+            tool_definition_digest: definition,
+            retry_of: held.predecessor.act(),
+            continuation_digest: held.continuation(),
+            approval_digest: approval.map(|approval| approval.subject),
+            issued_at: now,
+            protector: Protector {
+                protector_type: ProtectorType::SoftwareSignature,
+                mark: self.ped_mark(),
+            },
+        };
+        self.sign_as_ped(&mut evidence)?;
+        let lifetime = Duration::from_millis(held.current.applied.limits().authority);
+        let epochs = held.act.policy_state.epochs();
+        let mut authority = FinalityAuthority {
+            version: Default::default(),
+            object_type: Default::default(),
+            authority_id: AuthorityId::new(now, self.ten()?),
+            candidate_act_id: held.act.candidate_act_id,
+            evidence_id: evidence.evidence_id,
+            scope: Scope {
+                act_type: held.act.act_type,
+                tool_id: held.act.tool.tool_id.clone(),
+                function_id: held.act.tool.function_id.clone(),
+                tool_endpoint: endpoint,
+                tool_definition_digest: definition,
+                permitted_destination: destination,
+                permitted_consequence_class: held.act.consequence_class,
+            },
+            binding: Binding {
+                candidate_act_digest: held.digest,
+                arguments_digest: held.proposal.digest,
+                continuation_digest: held.continuation(),
+                holder_id: held.session.holder(),
+                nonce: held.act.freshness.nonce,
+                policy_epoch: epochs.policy_epoch,
+                authority_epoch: epochs.authority_epoch,
+                revocation_epoch: epochs.revocation_epoch,
+                policy_digest: held.current.policy_digest,
+                finality_sink_id: held.act.finality_sink.sink_id.clone(),
+            },
+            lifetime: Lifetime {
+                issued_at: now,
+                expires_at: now.after(lifetime),
+                single_use: Default::default(),
+            },
+            issuer: Issuer {
+                ped_id: self.id().to_string(),
+                mark: self.ped_mark(),
+            },
+        };
+        self.sign_as_ped(&mut authority)?;
+        Ok((evidence, authority))
+    }
+
+    /// The first act of the chain of retries this act belongs to.
+    fn first_of_chain(&self, held: &HeldAct) -> Result<ActId, Code> {
+        let mut first = held.predecessor.act().unwrap_or(held.act.candidate_act_id);
+        for _ in 0..LONGEST_CHAIN {
+            if first == held.act.candidate_act_id {
+                return Ok(first);
+            }
+            match self.row(first)?.retry_of {
+                Some(earlier) => first = earlier,
+                None => return Ok(first),
+            }
+        }
+        Ok(first)
+    }
+}
+
+/// A chain of retries this long has stopped being one.
+const LONGEST_CHAIN: usize = 64;

@@ -1,0 +1,371 @@
+//! The first door: the Protected Enforcement Domain validates a held act and answers ALLOW, DENY or ESCALATE
+//! (draft §8.2, PROFILE §4, §7). Every answer is committed before it is given.
+
+mod issue;
+mod predicates;
+
+use std::sync::Arc;
+
+use lychgate_core::evidence::Predicates;
+use lychgate_core::id::{ActId, TicketId};
+use lychgate_core::receipt::ReceiptKind;
+use lychgate_core::{Code, State};
+use lychgate_policy::Finding;
+use lychgate_store as store;
+use zeroize::Zeroizing;
+
+use crate::gate::Gate;
+use crate::hold::{HeldAct, Predecessor};
+use crate::receipts::{part_of, part_of_nothing};
+use crate::session::Session;
+use crate::sink::Presented;
+use crate::twins::TwinVerdict;
+
+/// The PED's answer. Each variant holds the next step's type; there is no other way on.
+#[derive(Debug)]
+pub enum Verdict {
+    /// Evidence and authority are made; the sink may be asked.
+    Allow(Box<Allowed>),
+    /// No.
+    Deny(Denied),
+    /// A person must be asked.
+    Escalate(Box<Escalated>),
+    /// An equal act has ended and its answer never reached anybody: here it is (PROFILE §5).
+    Recorded {
+        /// The act whose answer it is.
+        act: ActId,
+        /// The raw result as the destination gave it.
+        answer: Zeroizing<Vec<u8>>,
+    },
+}
+
+/// A held act with its authority. By value it becomes what is presented to the sink; nothing else can be done with it.
+#[derive(Debug)]
+#[must_use = "an allowed act that is not presented must be given up"]
+pub struct Allowed {
+    pub(crate) held: HeldAct,
+    pub(crate) presented: Presented,
+    pub(crate) evidence: lychgate_core::evidence::ValidationEvidence,
+}
+
+impl Allowed {
+    /// The evidence behind it.
+    pub fn evidence(&self) -> &lychgate_core::evidence::ValidationEvidence {
+        &self.evidence
+    }
+
+    /// The authority.
+    pub fn authority(&self) -> Option<&lychgate_core::authority::FinalityAuthority> {
+        self.presented.authority.as_ref()
+    }
+
+    /// The held act.
+    pub fn held(&self) -> &HeldAct {
+        &self.held
+    }
+
+    /// Parts with the authority: the held act stays, to send what was hashed; the rest goes to the sink.
+    pub fn into_parts(self) -> (HeldAct, Presented) {
+        (self.held, self.presented)
+    }
+}
+
+/// A denial, as the caller may know it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Denied {
+    /// Why.
+    pub code: Code,
+    /// The JSON pointer at fault; set only where the code may name one.
+    pub pointer: Option<String>,
+    /// The act; for EF-063 the earlier act that is open.
+    pub act: Option<ActId>,
+    /// The ticket it waits or waited on.
+    pub ticket: Option<TicketId>,
+    /// Where the act stands.
+    pub state: State,
+}
+
+/// A held act that waits for a person.
+#[derive(Debug)]
+#[must_use = "an escalated act must be awaited or given up"]
+pub struct Escalated {
+    pub(crate) held: HeldAct,
+    pub(crate) ticket: TicketId,
+}
+
+impl Escalated {
+    /// The ticket.
+    pub fn ticket(&self) -> TicketId {
+        self.ticket
+    }
+
+    /// The act.
+    pub fn act(&self) -> ActId {
+        self.held.act.candidate_act_id
+    }
+}
+
+/// What the predicates came to.
+pub(crate) struct Judgement {
+    pub(crate) predicates: Predicates,
+    pub(crate) finding: Finding,
+    pub(crate) pointer: Option<String>,
+}
+
+impl Gate {
+    //= draft §8.2; PROFILE §7: the first DENY gives the code, a DENY outranks an ESCALATE
+    /// Decides on a held act.
+    ///
+    /// Every predicate is evaluated. Whatever the answer, it is committed before it is given: an ALLOW together with
+    /// its consumption at the sink, a DENY or an ESCALATE here. When that commit fails the answer is a DENY.
+    pub async fn decide(self: &Arc<Self>, held: HeldAct) -> Verdict {
+        let judgement = self.judge(&held);
+        match judgement.finding {
+            Finding::Deny { code, why } => {
+                Verdict::Deny(self.deny(held, code, why, judgement).await)
+            }
+            Finding::Ask { code, why } => self.ask_or_license(held, code, why, judgement).await,
+            Finding::Pass => self.allow(held, judgement, None).await,
+        }
+    }
+
+    async fn ask_or_license(
+        self: &Arc<Self>,
+        held: HeldAct,
+        code: Code,
+        why: &'static str,
+        judged: Judgement,
+    ) -> Verdict {
+        let unattended = held.current.applied.unattended();
+        let no_approver = self.standing().approver == lychgate_core::receipt::Approver::None;
+        if unattended || no_approver {
+            return Verdict::Deny(self.deny(held, code, why, judged).await);
+        }
+        let Some(subject) = held.subject() else {
+            return Verdict::Deny(
+                self.deny(held, Code::FailClosed, "no approval subject", judged)
+                    .await,
+            );
+        };
+        match self.license(&held, &subject) {
+            Ok(crate::approval::License::Approved(ticket)) => {
+                let approval = store::Approval { ticket, subject };
+                self.allow(held, judged, Some(approval)).await
+            }
+            Ok(crate::approval::License::Denied) => Verdict::Deny(
+                self.deny(
+                    held,
+                    Code::ApprovalDenied,
+                    "a person denied an equal act",
+                    judged,
+                )
+                .await,
+            ),
+            Ok(crate::approval::License::Ask(awaited)) => {
+                self.escalate(held, code, why, judged, subject, awaited)
+                    .await
+            }
+            Err(code) => Verdict::Deny(
+                self.deny(held, code, "the approvals cannot be read", judged)
+                    .await,
+            ),
+        }
+    }
+
+    async fn allow(
+        self: &Arc<Self>,
+        held: HeldAct,
+        judged: Judgement,
+        approval: Option<store::Approval>,
+    ) -> Verdict {
+        if let Some(twin) = held.twin() {
+            match self
+                .twins()
+                .admit(&twin, held.act.candidate_act_id, self.now())
+            {
+                TwinVerdict::New => {}
+                TwinVerdict::Recorded(act) => return self.recorded(held, act, judged).await,
+                TwinVerdict::Unresolved(act) => return self.unresolved(held, act, judged).await,
+            }
+        }
+        let act = held.act.candidate_act_id;
+        match self.issue(held, judged.predicates, approval) {
+            Ok(allowed) => Verdict::Allow(Box::new(allowed)),
+            Err((held, code)) => {
+                self.twins().close(act);
+                Verdict::Deny(
+                    self.deny(
+                        held,
+                        code,
+                        "evidence or authority could not be made",
+                        judged,
+                    )
+                    .await,
+                )
+            }
+        }
+    }
+
+    async fn recorded(self: &Arc<Self>, held: HeldAct, act: ActId, judged: Judgement) -> Verdict {
+        let kept = self.row(act).ok().and_then(|row| row.answer);
+        let opened = kept.and_then(|sealed| self.sealer().open(&answer_label(act), &sealed).ok());
+        let Some(answer) = opened else {
+            return self.unresolved(held, act, judged).await;
+        };
+        let mut denied = self
+            .deny(
+                held,
+                Code::TwinUnresolved,
+                "the recorded answer of an equal act was given",
+                judged,
+            )
+            .await;
+        if denied.code == Code::TwinUnresolved {
+            Verdict::Recorded { act, answer }
+        } else {
+            denied.act = Some(act);
+            Verdict::Deny(denied)
+        }
+    }
+
+    async fn unresolved(self: &Arc<Self>, held: HeldAct, act: ActId, judged: Judgement) -> Verdict {
+        let why = "an equal act's outcome or answer is open";
+        let mut denied = self.deny(held, Code::TwinUnresolved, why, judged).await;
+        denied.act = Some(act);
+        Verdict::Deny(denied)
+    }
+
+    /// Commits a denial and gives it. The row of an act that was escalated moves on; a new act gets its row here.
+    pub(crate) async fn deny(
+        self: &Arc<Self>,
+        held: HeldAct,
+        code: Code,
+        why: &'static str,
+        judged: Judgement,
+    ) -> Denied {
+        let resolved = held.found != crate::hold::Found::Unknown;
+        let part = part_of(&held.act, held.digest, &held.salt, resolved, held.vouched);
+        let draft = self
+            .draft(ReceiptKind::Denied, &held.current)
+            .act(part, State::Refused)
+            .code(Some(code))
+            .predicates(judged.predicates)
+            .policy(held.current.policy_digest)
+            .retry_of(held.predecessor.act())
+            .ticket(held.escalated)
+            .detail(why);
+        let act = held.act.candidate_act_id;
+        let whose = match held.escalated {
+            Some(_) => store::Whose::Existing(act),
+            None => store::Whose::New(Box::new(held.new_act())),
+        };
+        let code = self
+            .commit_refusal(draft, whose, State::Refused, code)
+            .await;
+        let pointer = if code.may_name_pointer() {
+            judged.pointer
+        } else {
+            None
+        };
+        Denied {
+            code,
+            pointer,
+            act: Some(act),
+            ticket: held.escalated,
+            state: State::Refused,
+        }
+    }
+
+    pub(crate) async fn commit_refusal(
+        self: &Arc<Self>,
+        draft: crate::receipts::Draft,
+        whose: store::Whose,
+        to: State,
+        code: Code,
+    ) -> Code {
+        let Ok(receipt) = draft.entry() else {
+            return Code::FailClosed;
+        };
+        let refuse = store::Refuse {
+            whose,
+            to,
+            code: Some(code),
+            now: self.now(),
+            receipts: vec![receipt],
+        };
+        match self.store().commit(store::Txn::Refuse(refuse)).await {
+            Ok(store::Committed::Done(_)) => code,
+            //= PROFILE §4: if that commit fails the answer is DENY EF-080
+            Ok(store::Committed::Rejected(_)) => Code::FailClosed,
+            Err(fault) => self.store_fault(&fault),
+        }
+    }
+
+    /// Records and denies a request that never became an act (EF-001 and the like).
+    pub async fn deny_request(
+        self: &Arc<Self>,
+        session: &Session,
+        code: Code,
+        why: &'static str,
+    ) -> Denied {
+        let current = self.current();
+        let (Ok(random), Ok(salt)) = (self.ten(), self.fresh_salt()) else {
+            return Denied {
+                code: Code::FailClosed,
+                pointer: None,
+                act: None,
+                ticket: None,
+                state: State::Refused,
+            };
+        };
+        let now = self.now();
+        let id = ActId::new(now, random);
+        let agent = current.applied.agent().id.clone();
+        let draft = self
+            .draft(ReceiptKind::Denied, &current)
+            .act(part_of_nothing(id, &agent), State::Refused)
+            .code(Some(code))
+            .policy(current.policy_digest)
+            .detail(why);
+        let new_act = store::NewAct {
+            id,
+            created_at: now,
+            twin: None,
+            act_digest: None,
+            arguments_digest: None,
+            destination: None,
+            salt,
+            agent,
+            tool: Some(session.server().to_owned()),
+            function: None,
+            class: None,
+            retry_of: None,
+        };
+        let code = self
+            .commit_refusal(
+                draft,
+                store::Whose::New(Box::new(new_act)),
+                State::Refused,
+                code,
+            )
+            .await;
+        Denied {
+            code,
+            pointer: None,
+            act: Some(id),
+            ticket: None,
+            state: State::Refused,
+        }
+    }
+}
+
+impl HeldAct {
+    pub(crate) fn continues_unknown_round(&self) -> bool {
+        self.predecessor == Predecessor::UnknownRound
+    }
+}
+
+/// What a sealed answer is bound to.
+pub(crate) fn answer_label(act: ActId) -> Vec<u8> {
+    format!("answer:{act}").into_bytes()
+}

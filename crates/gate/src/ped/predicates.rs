@@ -1,0 +1,240 @@
+//! The PED's predicates, in the order of PROFILE §7. Every one is evaluated; the first DENY gives the code.
+
+use lychgate_core::Code;
+use lychgate_core::act::SourceType;
+use lychgate_core::evidence::Predicates;
+use lychgate_policy::{Finding, Situation, allowlisted, judge, strictest};
+
+use super::Judgement;
+use crate::gate::{Gate, revocation_subjects};
+use crate::hold::{Found, HeldAct};
+
+/// Which of the draft's predicates a finding speaks of.
+type Place = fn(&mut Predicates) -> &mut bool;
+
+struct Judging {
+    predicates: Predicates,
+    finding: Finding,
+}
+
+impl Judging {
+    /// A predicate that either holds or denies.
+    fn require(&mut self, holds: bool, place: Place, code: Code, why: &'static str) {
+        if !holds {
+            self.note(Finding::Deny { code, why }, place);
+        }
+    }
+
+    /// The first finding of the highest rank stands.
+    fn note(&mut self, finding: Finding, place: Place) {
+        if matches!(finding, Finding::Deny { .. }) {
+            *place(&mut self.predicates) = false;
+        }
+        if finding.rank() > self.finding.rank() {
+            self.finding = finding;
+        }
+    }
+}
+
+impl Gate {
+    pub(crate) fn judge(&self, held: &HeldAct) -> Judgement {
+        let mut judging = Judging {
+            predicates: Predicates::HOLD,
+            finding: Finding::Pass,
+        };
+        self.judge_request(held, &mut judging);
+        self.judge_tool(held, &mut judging);
+        judge_reach(held, &mut judging);
+        judge_standing(held, &mut judging);
+        judge_policy(held, &mut judging);
+        let limit = std::time::Duration::from_millis(held.current.applied.limits().decision);
+        //= draft §13: timeout is not ALLOW
+        judging.require(
+            held.escalated.is_some() || held.began.elapsed() <= limit,
+            |p| &mut p.freshness_valid,
+            Code::ValidationTimeout,
+            "the decision took too long",
+        );
+        let pointer = held
+            .schema
+            .as_ref()
+            .map(|fault| format!("/params/arguments{}", fault.pointer));
+        Judgement {
+            predicates: judging.predicates,
+            finding: judging.finding,
+            pointer,
+        }
+    }
+
+    /// Form, holder, freshness, epochs, revocations, principal.
+    fn judge_request(&self, held: &HeldAct, judging: &mut Judging) {
+        let act = &held.act;
+        let variants_allowed = held.entry().is_some_and(|entry| entry.case_variants);
+        judging.require(
+            !held.proposal.arguments_case_variants || variants_allowed,
+            |p| &mut p.tool_scope_valid,
+            Code::MalformedAct,
+            "argument keys differ only in case",
+        );
+        judging.require(
+            !held.continues_unknown_round(),
+            |p| &mut p.freshness_valid,
+            Code::MalformedAct,
+            "it continues a round nobody knows",
+        );
+        judging.require(
+            act.freshness.nonce.holder == held.session.holder() && !held.session.is_gone(),
+            |p| &mut p.agent_identity_valid,
+            Code::HolderMismatch,
+            "the holder is not this connection, or is gone",
+        );
+        judging.require(
+            act.freshness.nonce.count > 0 && self.now() < act.expires_at,
+            |p| &mut p.freshness_valid,
+            Code::ReplayDetected,
+            "the act is not fresh",
+        );
+        let now = self.current();
+        let minted = act.policy_state.epochs();
+        judging.require(
+            minted.policy_epoch == now.epochs.policy_epoch
+                && held.current.policy_digest == now.policy_digest,
+            |p| &mut p.policy_epoch_valid,
+            Code::PolicyEpochMismatch,
+            "the policy epoch moved",
+        );
+        judging.require(
+            minted.authority_epoch == now.epochs.authority_epoch,
+            |p| &mut p.policy_epoch_valid,
+            Code::AuthorityEpochMismatch,
+            "the authority epoch moved",
+        );
+        judging.require(
+            minted.revocation_epoch == now.epochs.revocation_epoch,
+            |p| &mut p.revocation_state_valid,
+            Code::RevocationStateMismatch,
+            "the revocation epoch moved",
+        );
+        judging.require(
+            !revocation_subjects(act)
+                .iter()
+                .any(|subject| now.revoked.contains(subject)),
+            |p| &mut p.revocation_state_valid,
+            Code::RevocationActive,
+            "something the act needs is revoked",
+        );
+        judging.require(
+            act.initiating_principal.principal_id == held.current.applied.principal().id,
+            |p| &mut p.principal_authorized,
+            Code::PrincipalNotAuthorized,
+            "the principal is not the configured one",
+        );
+    }
+
+    /// Exact name, pinned definition, endpoint, allowlist, schema.
+    fn judge_tool(&self, held: &HeldAct, judging: &mut Judging) {
+        let server = held.current.applied.server(&held.act.tool.tool_id);
+        judging.require(
+            !matches!(held.found, Found::Unknown | Found::Disabled),
+            |p| &mut p.tool_scope_valid,
+            Code::ToolNotAuthorized,
+            "the name resolves to nothing that is offered",
+        );
+        if let Some(entry) = held.entry() {
+            judging.require(
+                held.connected.definition == Some(entry.definition),
+                |p| &mut p.tool_scope_valid,
+                Code::ToolSubstitution,
+                "the definition is not the pinned one",
+            );
+        }
+        judging.require(
+            server.is_some_and(|server| server.endpoint() == held.connected.endpoint),
+            |p| &mut p.tool_scope_valid,
+            Code::ToolSubstitution,
+            "the endpoint is not the configured one",
+        );
+        judging.require(
+            allowlisted(
+                &held.current.applied,
+                &held.act.tool.tool_id,
+                &held.act.tool.function_id,
+            ),
+            |p| &mut p.tool_scope_valid,
+            Code::ToolNotAuthorized,
+            "the allowlist does not name it",
+        );
+        judging.require(
+            held.schema.is_none(),
+            |p| &mut p.tool_scope_valid,
+            Code::ScopeMismatch,
+            "the arguments break the pinned schema",
+        );
+    }
+}
+
+/// Destination, recipient, jurisdiction.
+fn judge_reach(held: &HeldAct, judging: &mut Judging) {
+    if let Err(unresolved) = &held.reach {
+        judging.note(
+            Finding::Deny {
+                code: unresolved.code,
+                why: unresolved.why,
+            },
+            |p| &mut p.destination_valid,
+        );
+    }
+}
+
+/// Delegation depth, purpose.
+fn judge_standing(held: &HeldAct, judging: &mut Judging) {
+    let applied = &held.current.applied;
+    judging.require(
+        held.act.agent.delegation_depth.unwrap_or(0) <= applied.agent().max_depth,
+        |p| &mut p.agent_identity_valid,
+        Code::DelegationExceeded,
+        "the delegation is deeper than allowed",
+    );
+    if let Some(entry) = held.entry() {
+        judging.require(
+            entry.serves(&held.act.purpose.purpose_id),
+            |p| &mut p.purpose_valid,
+            Code::PurposeMismatch,
+            "the function does not serve the declared purpose",
+        );
+    }
+}
+
+/// Provenance x consequence class, and the rest of the profile's table.
+fn judge_policy(held: &HeldAct, judging: &mut Judging) {
+    let (Ok(reach), Some(entry)) = (&held.reach, held.entry()) else {
+        return;
+    };
+    //= MCP.md: `tasks/cancel` is receipted, never escalated
+    if held.proposal.method == lychgate_intake::ActingMethod::TasksCancel {
+        return;
+    }
+    let source: Option<SourceType> = held
+        .act
+        .instruction_provenance
+        .as_ref()
+        .and_then(|provenance| provenance.source_type);
+    let finding = strictest(&judge(&Situation {
+        profile: held.current.applied.profile(),
+        class: held.act.consequence_class,
+        source,
+        vouched: held.vouched,
+        targets: &reach.targets,
+        irreversible: entry.irreversible,
+        has_program: held.has_program,
+        recipient_present: !reach.recipients.is_empty(),
+    }));
+    let place: Place = match finding {
+        Finding::Deny {
+            code: Code::InstructionProvenanceFailure,
+            ..
+        } => |p| &mut p.instruction_provenance_valid,
+        _ => |p| &mut p.destination_valid,
+    };
+    judging.note(finding, place);
+}

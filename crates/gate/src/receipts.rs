@@ -1,0 +1,220 @@
+//! How the gate writes receipts: each step's, hashed by the worker that takes the step.
+
+use lychgate_core::act::CandidateAct;
+use lychgate_core::evidence::Predicates;
+use lychgate_core::id::{ActId, AuthorityId, EffectId, EvidenceId, GateId, TicketId};
+use lychgate_core::json::ShapeFault;
+use lychgate_core::receipt::{
+    ActPart, Approver, Commitment, Enforcement, Isolation, Receipt, ReceiptKind, Salt,
+};
+use lychgate_core::signed::KeyId;
+use lychgate_core::{Code, ConsequenceClass, Digest, Epochs, State, Timestamp, jcs, json};
+use lychgate_store::{ActRow, Entry};
+
+/// What every receipt of this gate says.
+#[derive(Clone, Copy, Debug)]
+pub struct Standing {
+    /// The running gate.
+    pub gate_id: GateId,
+    /// Whether it shares the agent's user.
+    pub isolation: Isolation,
+    /// Whether there is an approver.
+    pub approver: Approver,
+}
+
+/// A receipt in the making.
+#[derive(Debug)]
+pub(crate) struct Draft(Receipt);
+
+impl Draft {
+    pub(crate) fn new(
+        standing: Standing,
+        kind: ReceiptKind,
+        at: Timestamp,
+        epochs: Epochs,
+    ) -> Self {
+        Self(Receipt {
+            version: Default::default(),
+            object_type: Default::default(),
+            kind,
+            at,
+            gate_id: standing.gate_id,
+            act: None,
+            state: None,
+            code: None,
+            predicates: None,
+            epochs,
+            policy_digest: None,
+            evidence_id: None,
+            evidence_digest: None,
+            authority_id: None,
+            effect_id: None,
+            idempotency_key: None,
+            retry_of: None,
+            ticket_id: None,
+            approver_key: None,
+            enforcement: Enforcement::Finality,
+            isolation: standing.isolation,
+            approver: standing.approver,
+            detail: None,
+        })
+    }
+
+    pub(crate) fn act(mut self, part: ActPart, state: State) -> Self {
+        self.0.act = Some(part);
+        self.0.state = Some(state);
+        self
+    }
+
+    /// As far as the store's row knows the act.
+    pub(crate) fn row(self, row: &ActRow, state: State) -> Self {
+        let commit = |label: &str, value: &[u8]| Commitment::to(&row.salt, label, value);
+        let part = ActPart {
+            candidate_act_id: row.id,
+            candidate_act_digest: row.act_digest,
+            agent_id: row.agent.clone(),
+            delegation_depth: 0,
+            tool_id: row.tool.clone(),
+            function_id: row.function.clone(),
+            consequence_class: row.class,
+            arguments_commitment: row
+                .arguments_digest
+                .map(|digest| commit(ARGUMENTS, digest.bytes())),
+            destination_commitment: row
+                .destination
+                .as_ref()
+                .map(|text| commit(DESTINATION, text.as_bytes())),
+            source_type: None,
+            vouched: false,
+        };
+        let mut draft = self.act(part, state);
+        draft.0.authority_id = row.grant.map(|grant| grant.authority);
+        draft.0.effect_id = row.effect;
+        draft.0.idempotency_key.clone_from(&row.idempotency_key);
+        draft.0.retry_of = row.retry_of;
+        draft.0.ticket_id = row.ticket;
+        draft
+    }
+
+    pub(crate) fn code(mut self, code: Option<Code>) -> Self {
+        self.0.code = code;
+        self
+    }
+
+    pub(crate) fn predicates(mut self, predicates: Predicates) -> Self {
+        self.0.predicates = Some(predicates);
+        self
+    }
+
+    pub(crate) fn policy(mut self, digest: Digest) -> Self {
+        self.0.policy_digest = Some(digest);
+        self
+    }
+
+    pub(crate) fn authority(
+        mut self,
+        evidence: EvidenceId,
+        evidence_digest: Digest,
+        authority: AuthorityId,
+    ) -> Self {
+        self.0.evidence_id = Some(evidence);
+        self.0.evidence_digest = Some(evidence_digest);
+        self.0.authority_id = Some(authority);
+        self
+    }
+
+    pub(crate) fn effect(mut self, effect: EffectId, idempotency_key: Option<&str>) -> Self {
+        self.0.effect_id = Some(effect);
+        self.0.idempotency_key = idempotency_key.map(str::to_owned);
+        self
+    }
+
+    pub(crate) fn retry_of(mut self, act: Option<ActId>) -> Self {
+        self.0.retry_of = act;
+        self
+    }
+
+    pub(crate) fn ticket(mut self, ticket: Option<TicketId>) -> Self {
+        self.0.ticket_id = ticket;
+        self
+    }
+
+    pub(crate) fn approver(mut self, key: Option<KeyId>) -> Self {
+        self.0.approver_key = key;
+        self
+    }
+
+    /// `phrase` comes from our own closed set of phrases, never from arguments or a tool.
+    pub(crate) fn detail(mut self, phrase: impl Into<String>) -> Self {
+        self.0.detail = Some(phrase.into());
+        self
+    }
+
+    /// The canonical bytes with their leaf hash.
+    pub(crate) fn entry(self) -> Result<Entry, ShapeFault> {
+        let bytes = self.0.to_bytes()?;
+        let leaf = lychgate_store::LeafHash(lychgate_ledger::leaf_hash(&bytes).0);
+        Ok(Entry { bytes, leaf })
+    }
+}
+
+/// What a receipt says of an act in hand.
+pub(crate) fn part_of(
+    act: &CandidateAct,
+    digest: Digest,
+    salt: &Salt,
+    resolved: bool,
+    vouched: bool,
+) -> ActPart {
+    let destination = act.destination.as_ref().map(destination_text);
+    ActPart {
+        candidate_act_id: act.candidate_act_id,
+        candidate_act_digest: Some(digest),
+        agent_id: act.agent.agent_id.clone(),
+        delegation_depth: act.agent.delegation_depth.unwrap_or(0),
+        // A name that resolved to nothing is the model's own text and stays out of the record.
+        tool_id: resolved.then(|| act.tool.tool_id.clone()),
+        function_id: resolved.then(|| act.tool.function_id.clone()),
+        consequence_class: Some(act.consequence_class),
+        arguments_commitment: Some(Commitment::to(
+            salt,
+            ARGUMENTS,
+            &lychgate_core::digest::b64::decode(&act.arguments_digest.value).unwrap_or_default(),
+        )),
+        destination_commitment: destination
+            .map(|text| Commitment::to(salt, DESTINATION, text.as_bytes())),
+        source_type: act
+            .instruction_provenance
+            .as_ref()
+            .and_then(|provenance| provenance.source_type),
+        vouched,
+    }
+}
+
+/// What a receipt says of a request that never became an act.
+pub(crate) fn part_of_nothing(act: ActId, agent_id: &str) -> ActPart {
+    ActPart {
+        candidate_act_id: act,
+        candidate_act_digest: None,
+        agent_id: agent_id.to_owned(),
+        delegation_depth: 0,
+        tool_id: None,
+        function_id: None,
+        consequence_class: None::<ConsequenceClass>,
+        arguments_commitment: None,
+        destination_commitment: None,
+        source_type: None,
+        vouched: false,
+    }
+}
+
+/// The one text a destination is committed as: its canonical object.
+pub(crate) fn destination_text(destination: &lychgate_core::act::Destination) -> String {
+    json::to_value(destination)
+        .map(|value| String::from_utf8_lossy(&jcs::to_bytes(&value)).into_owned())
+        .unwrap_or_default()
+}
+
+/// Labels of the commitments.
+const ARGUMENTS: &str = "arguments_digest";
+const DESTINATION: &str = "destination";

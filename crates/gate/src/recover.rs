@@ -1,0 +1,203 @@
+//! What a gate does before it decides anything, and from time to time: it settles what its predecessor left open, and
+//! ends what has run out (PROFILE §5).
+
+use std::sync::Arc;
+
+use lychgate_core::receipt::ReceiptKind;
+use lychgate_core::{Code, State};
+use lychgate_store::{self as store, ActQuery, ActRow, TicketState};
+
+use crate::gate::Gate;
+use crate::sink::Unknown;
+use crate::twins::KEPT;
+
+/// What a gate found when it started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Recovered {
+    /// Dispatched acts without an outcome: they are indeterminate now.
+    pub indeterminate: usize,
+    /// Acts that were held when the gate ended: they are withdrawn or expired now.
+    pub lapsed: usize,
+}
+
+impl Gate {
+    //= PROFILE §5: when the gate starts, every `dispatched` row without an outcome becomes `indeterminate`
+    /// Settles what a predecessor left open and records the start. Decide nothing before this has returned.
+    ///
+    /// # Errors
+    /// EF-081 when the store cannot answer.
+    pub async fn recover(self: &Arc<Self>) -> Result<Recovered, Code> {
+        let mut recovered = Recovered::default();
+        for row in self.read(self.store().open_acts())? {
+            if row.state == State::Dispatched {
+                self.lose(&row).await?;
+                recovered.indeterminate += 1;
+            }
+            if let Some(twin) = row.twin {
+                let undelivered_since = (row.state == State::Effected).then_some(row.updated_at);
+                self.twins().restore(twin, row.id, undelivered_since);
+            }
+        }
+        for (state, to) in [
+            (State::Allowed, State::Expired),
+            (State::Escalated, State::Withdrawn),
+        ] {
+            recovered.lapsed += self.lapse_all(state, to).await?;
+        }
+        self.remember().await?;
+        self.note(ReceiptKind::Started).await?;
+        Ok(recovered)
+    }
+
+    async fn lose(self: &Arc<Self>, row: &ActRow) -> Result<(), Code> {
+        let current = self.current();
+        let receipt = self
+            .draft(ReceiptKind::Outcome, &current)
+            .row(row, State::Indeterminate)
+            .code(Some(Code::TwinUnresolved))
+            .detail(Unknown::GateEnded.phrase())
+            .entry()
+            .map_err(|_| Code::FailClosed)?;
+        let settle = store::Settle {
+            act: row.id,
+            to: State::Indeterminate,
+            answer: None,
+            undelivered: false,
+            code: Some(Code::TwinUnresolved),
+            now: self.now(),
+            receipts: vec![receipt],
+        };
+        self.must(store::Txn::Settle(settle)).await
+    }
+
+    async fn lapse_all(self: &Arc<Self>, state: State, to: State) -> Result<usize, Code> {
+        let mut lapsed = 0;
+        loop {
+            let query = ActQuery {
+                state: Some(state),
+                after: None,
+                newest_first: false,
+                limit: PAGE,
+            };
+            let rows = self.read(self.store().acts(&query))?;
+            if rows.is_empty() {
+                return Ok(lapsed);
+            }
+            lapsed += rows.len();
+            let current = self.current();
+            let mut lapse = store::Lapse::at(self.now());
+            for row in &rows {
+                let draft = self
+                    .draft(ReceiptKind::Lapsed, &current)
+                    .row(row, to)
+                    .detail("the gate ended while it was held");
+                lapse
+                    .receipts
+                    .push(draft.entry().map_err(|_| Code::FailClosed)?);
+                lapse.acts.push(store::Lapsed {
+                    act: row.id,
+                    to,
+                    code: None,
+                });
+            }
+            self.must(store::Txn::Lapse(lapse)).await?;
+        }
+    }
+
+    /// What a person has decided lately comes back into memory: denials, and acts found without effect.
+    async fn remember(self: &Arc<Self>) -> Result<(), Code> {
+        let now = self.now();
+        for ticket in self.read(self.store().tickets(Some(TicketState::Denied), PAGE))? {
+            if now < ticket.expires_at {
+                self.approvals()
+                    .remember_denial(ticket.subject, ticket.expires_at);
+            }
+        }
+        let query = ActQuery {
+            state: Some(State::ReconciledNoEffect),
+            after: None,
+            newest_first: true,
+            limit: PAGE,
+        };
+        for row in self.read(self.store().acts(&query))? {
+            if let Some(twin) = row.twin {
+                self.predecessors().reconciled.entry(twin).or_insert(row.id);
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends what has run out: tickets past their time, recorded answers past ten minutes. Called from time to time.
+    ///
+    /// # Errors
+    /// EF-081 when the store cannot answer.
+    pub async fn sweep(self: &Arc<Self>) -> Result<(), Code> {
+        let now = self.now();
+        let mut lapse = store::Lapse::at(now);
+        let current = self.current();
+        for state in [TicketState::Pending, TicketState::Approved] {
+            for ticket in self.read(
+                self.store()
+                    .tickets(Some(state), crate::approval::MOST_PENDING),
+            )? {
+                // A ticket somebody waits for is ended by its waiter, with the act's own receipt.
+                if now >= ticket.expires_at && !self.approvals().is_waited_for(ticket.id) {
+                    let draft = self
+                        .draft(ReceiptKind::Lapsed, &current)
+                        .ticket(Some(ticket.id))
+                        .detail("the ticket expired");
+                    lapse
+                        .receipts
+                        .push(draft.entry().map_err(|_| Code::FailClosed)?);
+                    lapse.tickets.push(ticket.id);
+                }
+            }
+        }
+        for row in self.read(self.store().open_acts())? {
+            if row.state == State::Effected && now.since(row.updated_at) >= KEPT {
+                lapse.forget_answers.push(row.id);
+            }
+        }
+        if lapse.tickets.is_empty() && lapse.forget_answers.is_empty() {
+            return Ok(());
+        }
+        // A ticket decided meanwhile rejects the whole; the next sweep sees it as it is then.
+        match self.store().commit(store::Txn::Lapse(lapse)).await {
+            Ok(_) => Ok(()),
+            Err(fault) => Err(self.store_fault(&fault)),
+        }
+    }
+
+    /// Records a step of the gate itself.
+    ///
+    /// # Errors
+    /// EF-081 when the store cannot answer.
+    pub async fn note(self: &Arc<Self>, kind: ReceiptKind) -> Result<(), Code> {
+        let current = self.current();
+        let receipt = self
+            .draft(kind, &current)
+            .policy(current.policy_digest)
+            .entry()
+            .map_err(|_| Code::FailClosed)?;
+        self.must(store::Txn::Note(store::Note {
+            now: self.now(),
+            receipts: vec![receipt],
+        }))
+        .await
+    }
+
+    async fn must(self: &Arc<Self>, txn: store::Txn) -> Result<(), Code> {
+        match self.store().commit(txn).await {
+            Ok(store::Committed::Done(_)) => Ok(()),
+            Ok(store::Committed::Rejected(why)) => Err(crate::gate::code_of(&why)),
+            Err(fault) => Err(self.store_fault(&fault)),
+        }
+    }
+
+    fn read<T>(&self, result: Result<T, store::StoreFault>) -> Result<T, Code> {
+        result.map_err(|fault| self.store_fault(&fault))
+    }
+}
+
+/// Rows handled at a time.
+const PAGE: usize = 1000;

@@ -1,0 +1,176 @@
+//! The permit: the one thing an effect needs and only the sink's commit makes (PROFILE §4.3).
+
+use std::time::Duration;
+
+use lychgate_core::id::{ActId, EffectId};
+use tokio::time::Instant;
+
+/// Leave to perform one effect, once, soon.
+///
+/// It is taken by value, is neither `Clone` nor constructible outside the sink, and is spent at the effect's first
+/// byte by [`Permit::begin`]. After its deadline it turns into [`NotSent`], and the effect is never begun later.
+#[derive(Debug)]
+#[must_use = "an unspent permit must be settled as not sent"]
+pub struct Permit {
+    act: ActId,
+    effect: EffectId,
+    idempotency_key: Option<String>,
+    deadline: Instant,
+}
+
+impl Permit {
+    /// Only the sink calls this, after its commit is durable.
+    pub(super) fn after_commit(
+        act: ActId,
+        effect: EffectId,
+        idempotency_key: Option<String>,
+        lifetime: Duration,
+    ) -> Self {
+        Self {
+            act,
+            effect,
+            idempotency_key,
+            deadline: Instant::now() + lifetime,
+        }
+    }
+
+    /// The act this permit is for.
+    pub fn act(&self) -> ActId {
+        self.act
+    }
+
+    /// The one attempt this permit is for.
+    pub fn effect(&self) -> EffectId {
+        self.effect
+    }
+
+    /// The key to hand to a destination that recognises repetitions.
+    pub fn idempotency_key(&self) -> Option<&str> {
+        self.idempotency_key.as_deref()
+    }
+
+    /// Until when the first byte may leave.
+    pub fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// Spends the permit, immediately before the first byte.
+    ///
+    /// # Errors
+    /// [`NotSent`] when the deadline has passed: certainly no effect.
+    pub fn begin(self) -> Result<Begun, NotSent> {
+        if Instant::now() < self.deadline {
+            Ok(Begun {
+                act: self.act,
+                effect: self.effect,
+            })
+        } else {
+            Err(self.give_up())
+        }
+    }
+
+    /// Gives the permit up unspent: certainly no effect.
+    pub fn give_up(self) -> NotSent {
+        NotSent {
+            act: self.act,
+            effect: self.effect,
+        }
+    }
+}
+
+/// A spent permit: the first byte may have left, so from here on a missing answer is `indeterminate`.
+#[derive(Debug)]
+#[must_use = "what has begun must be settled"]
+pub struct Begun {
+    act: ActId,
+    effect: EffectId,
+}
+
+impl Begun {
+    /// The act.
+    pub fn act(&self) -> ActId {
+        self.act
+    }
+
+    /// Ends the attempt with what is known of it.
+    pub fn end(self, end: End) -> Attempt {
+        Attempt {
+            act: self.act,
+            effect: self.effect,
+            end,
+        }
+    }
+}
+
+/// A permit whose effect was never begun.
+#[derive(Debug)]
+#[must_use = "what was not sent must be settled"]
+pub struct NotSent {
+    act: ActId,
+    effect: EffectId,
+}
+
+impl From<NotSent> for Attempt {
+    fn from(not_sent: NotSent) -> Self {
+        Self {
+            act: not_sent.act,
+            effect: not_sent.effect,
+            end: End::NotSent,
+        }
+    }
+}
+
+/// One attempt at an effect and how it ended; [`crate::Gate::settle`] takes it by value.
+#[derive(Debug)]
+#[must_use = "an attempt must be settled"]
+pub struct Attempt {
+    pub(crate) act: ActId,
+    pub(crate) effect: EffectId,
+    pub(crate) end: End,
+}
+
+/// How an attempt ended. The distinction between "certainly not performed" and "unknown" is the whole point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The destination answered that it did it.
+    Effected,
+    /// The destination answered with an error that, by the catalogue, means no effect.
+    NoEffect,
+    /// The first byte never left.
+    NotSent,
+    /// The destination wants more input before it acts.
+    InputRequired,
+    /// No answer, a broken one, or an error that says nothing of the effect.
+    Unknown(Unknown),
+}
+
+/// Why an outcome is unknown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unknown {
+    /// The stream ended before the answer.
+    AnswerLost,
+    /// The answer did not come in time.
+    TimedOut,
+    /// The answer could not be read.
+    Unreadable,
+    /// The destination reported an error whose meaning the catalogue does not know.
+    ErrorUnexplained,
+    /// The gate ended between consume and outcome.
+    GateEnded,
+    /// The destination took the act on as a task and has not finished it.
+    TaskRunning,
+}
+
+impl Unknown {
+    /// The receipt's phrase.
+    pub fn phrase(self) -> &'static str {
+        match self {
+            Self::AnswerLost => "answer lost",
+            Self::TimedOut => "no answer in time",
+            Self::Unreadable => "unreadable answer",
+            Self::ErrorUnexplained => "error without a declared meaning",
+            Self::GateEnded => "gate ended before the answer",
+            Self::TaskRunning => "task accepted, not finished",
+        }
+    }
+}

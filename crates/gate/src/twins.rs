@@ -1,0 +1,196 @@
+//! Equal calls (PROFILE §5): acts whose outcome or whose answer is still open, by what they would do.
+//!
+//! The hazard: an answer is lost after the destination committed, and client, framework and model each repeat the call
+//! under a new request id. The request id is worthless; the act is recognised by principal, agent, tool, arguments and
+//! destination. The table is bounded by the number of open acts and is rebuilt from the store when the gate starts.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use lychgate_core::id::ActId;
+use lychgate_core::{Digest, Timestamp};
+
+/// What the table says to a call.
+#[derive(Debug, PartialEq, Eq)]
+pub enum TwinVerdict {
+    /// No equal act is open, or the open ones are live beside it: a new act.
+    New,
+    /// An equal act ended, its answer was not delivered and is still kept: give that answer.
+    Recorded(ActId),
+    /// An equal act's outcome or answer is open: refuse (EF-063).
+    Unresolved(ActId),
+}
+
+/// Where an open act stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// Admitted or dispatched, and its caller waits for the answer.
+    Live,
+    /// Dispatched, and its caller cancelled or vanished.
+    Orphan,
+    /// No answer.
+    Indeterminate,
+    /// Settled; the answer is not known to have reached the caller.
+    Undelivered(Timestamp),
+}
+
+/// The open acts.
+#[derive(Debug, Default)]
+pub struct Twins {
+    open: Mutex<Table>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    by_act: HashMap<ActId, (Digest, Standing)>,
+    by_twin: HashMap<Digest, Vec<ActId>>,
+}
+
+impl Twins {
+    /// Judges a call and, when it is new, enters it as live in the same step.
+    pub(crate) fn admit(&self, twin: &Digest, act: ActId, now: Timestamp) -> TwinVerdict {
+        let mut table = self.table();
+        let mut recorded = None;
+        for other in table.by_twin.get(twin).into_iter().flatten() {
+            match table.by_act.get(other).map(|(_, standing)| *standing) {
+                Some(Standing::Orphan | Standing::Indeterminate) => {
+                    return TwinVerdict::Unresolved(*other);
+                }
+                Some(Standing::Undelivered(at)) if now.since(at) >= KEPT => {
+                    return TwinVerdict::Unresolved(*other);
+                }
+                Some(Standing::Undelivered(_)) => recorded = Some(*other),
+                Some(Standing::Live) | None => {}
+            }
+        }
+        if let Some(other) = recorded {
+            return TwinVerdict::Recorded(other);
+        }
+        table.enter(twin.clone(), act, Standing::Live);
+        TwinVerdict::New
+    }
+
+    /// An act was refused after admission, its outcome leaves nothing open, or its answer was delivered.
+    pub(crate) fn close(&self, act: ActId) {
+        self.table().remove(act);
+    }
+
+    /// The caller of an act is gone.
+    pub(crate) fn orphan(&self, act: ActId) {
+        self.table().restate(act, |standing| match standing {
+            Standing::Live => Standing::Orphan,
+            other => other,
+        });
+    }
+
+    /// An act's answer is lost.
+    pub(crate) fn indeterminate(&self, act: ActId) {
+        self.table().restate(act, |_| Standing::Indeterminate);
+    }
+
+    /// An act settled; its answer is on its way.
+    pub(crate) fn undelivered(&self, act: ActId, at: Timestamp) {
+        self.table().restate(act, |_| Standing::Undelivered(at));
+    }
+
+    /// Enters what the store had open when the gate started.
+    pub(crate) fn restore(&self, twin: Digest, act: ActId, undelivered_since: Option<Timestamp>) {
+        let standing = undelivered_since.map_or(Standing::Indeterminate, Standing::Undelivered);
+        self.table().enter(twin, act, standing);
+    }
+
+    /// How many acts are open.
+    pub fn len(&self) -> usize {
+        self.table().by_act.len()
+    }
+
+    /// Whether none is open.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A panic elsewhere cannot leave the table half-changed: every change is one or two map operations that do not
+    /// panic, so a poisoned lock is still good.
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Table {
+    fn enter(&mut self, twin: Digest, act: ActId, standing: Standing) {
+        self.by_twin.entry(twin.clone()).or_default().push(act);
+        self.by_act.insert(act, (twin, standing));
+    }
+
+    fn restate(&mut self, act: ActId, next: impl FnOnce(Standing) -> Standing) {
+        if let Some((_, standing)) = self.by_act.get_mut(&act) {
+            *standing = next(*standing);
+        }
+    }
+
+    fn remove(&mut self, act: ActId) {
+        let Some((twin, _)) = self.by_act.remove(&act) else {
+            return;
+        };
+        if let Some(acts) = self.by_twin.get_mut(&twin) {
+            acts.retain(|other| *other != act);
+            if acts.is_empty() {
+                self.by_twin.remove(&twin);
+            }
+        }
+    }
+}
+
+/// How long a recorded answer is kept for an equal call.
+pub(crate) const KEPT: Duration = Duration::from_secs(600);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn act(n: u8) -> ActId {
+        ActId::from_bytes([n; 16])
+    }
+
+    #[test]
+    fn two_live_equal_calls_are_two_acts_and_a_lost_answer_blocks_the_third() {
+        let twins = Twins::default();
+        let twin = Digest::sha256(b"call");
+        let now = Timestamp::from_millis(0);
+        assert_eq!(twins.admit(&twin, act(1), now), TwinVerdict::New);
+        assert_eq!(twins.admit(&twin, act(2), now), TwinVerdict::New);
+        twins.indeterminate(act(1));
+        assert_eq!(
+            twins.admit(&twin, act(3), now),
+            TwinVerdict::Unresolved(act(1))
+        );
+        twins.close(act(1));
+        twins.close(act(2));
+        assert!(twins.is_empty());
+    }
+
+    #[test]
+    fn an_undelivered_answer_is_given_for_ten_minutes_and_then_blocks() {
+        let twins = Twins::default();
+        let twin = Digest::sha256(b"call");
+        let at = |ms| Timestamp::from_millis(ms);
+        assert_eq!(twins.admit(&twin, act(1), at(0)), TwinVerdict::New);
+        twins.orphan(act(1));
+        assert_eq!(
+            twins.admit(&twin, act(2), at(1)),
+            TwinVerdict::Unresolved(act(1))
+        );
+        twins.undelivered(act(1), at(10));
+        assert_eq!(
+            twins.admit(&twin, act(2), at(599_999)),
+            TwinVerdict::Recorded(act(1))
+        );
+        assert_eq!(
+            twins.admit(&twin, act(2), at(600_010)),
+            TwinVerdict::Unresolved(act(1))
+        );
+        twins.close(act(1));
+        assert_eq!(twins.admit(&twin, act(2), at(700_000)), TwinVerdict::New);
+    }
+}
