@@ -1,6 +1,7 @@
 //! The applied configuration: closed, canonical, compiled. The gate runs from this and from nothing else.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use lychgate_core::Digest;
@@ -13,7 +14,6 @@ use crate::model::{Agent, Limits, Model, Principal, Profile, Purpose};
 use crate::server::{Registry, Server};
 
 /// A configuration as it was applied, with every pinned definition in it.
-#[derive(Debug)]
 pub struct Applied {
     pub(crate) model: Model,
     snapshot: Vec<u8>,
@@ -133,6 +133,13 @@ impl Applied {
     /// Every server, by name.
     pub fn servers(&self) -> impl ExactSizeIterator<Item = &Server> {
         self.servers.values()
+    }
+}
+
+impl fmt::Debug for Applied {
+    /// Without the content, which may hold secrets.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Applied").field("digest", &self.digest).finish_non_exhaustive()
     }
 }
 

@@ -13,7 +13,7 @@ use self::read::{Reader, Section};
 use crate::applied::Applied;
 use crate::definition::Definition;
 use crate::diagnostics::{Diagnostic, Diagnostics, Problem};
-use crate::model::{Agent, Limits, Model, ObjectType, Principal, Profile, Purpose, RootModel};
+use crate::model::{Agent, Limits, Model, ObjectType, Principal, Profile, Purpose, RootModel, ToolModel};
 
 /// The raw bytes of `pins/<server>.json`, by server name.
 pub type Pins = BTreeMap<String, Vec<u8>>;
@@ -56,6 +56,30 @@ pub fn load(text: &str, file: &Path, pins: &Pins) -> Result<Applied, Diagnostics
 
 fn needs_pins(message: &str) -> bool {
     message.contains(" has no pinned tool ") || message.starts_with("allowed function ")
+}
+
+/// One file of the library of reviewed entries.
+#[derive(Clone, Debug)]
+pub(crate) struct LibraryFile {
+    /// Names under which the package is started.
+    pub(crate) packages: Vec<String>,
+    /// The variable that names the one file the server writes.
+    pub(crate) file_env: Option<String>,
+    pub(crate) tools: BTreeMap<String, ToolModel>,
+}
+
+/// Reads a file of the library: catalogue entries as in a configuration, and which package they are for.
+pub(crate) fn library_file(text: &str) -> Result<LibraryFile, Diagnostics> {
+    let mut reader = Reader::new(text, Path::new("library"));
+    let Some(table) = reader.parse() else { return Err(reader.into_diagnostics(Vec::new())) };
+    let top = Section::root(table.get_ref());
+    reader.known(&top, &["packages", "version", "file_env", "tools"]);
+    let file = LibraryFile {
+        packages: reader.list(&top, "packages").unwrap_or_default(),
+        file_env: reader.text(&top, "file_env"),
+        tools: server::entries(&mut reader, &top, "tools"),
+    };
+    if reader.problems.is_empty() { Ok(file) } else { Err(reader.into_diagnostics(Vec::new())) }
 }
 
 /// Reads a pin file: `{"version": 1, "server": NAME, "tools": [definition, ...]}`.

@@ -1,6 +1,7 @@
 //! Where an act would take effect and who would receive it, resolved from the arguments by the catalogue's rule
 //! (PROFILE §11). What cannot be resolved exactly is refused, never guessed.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use lychgate_core::act::Destination;
@@ -211,6 +212,14 @@ fn walk<'a>(here: &'a Value, tokens: &[String], found: &mut Vec<&'a str>) -> Res
     }
 }
 
+/// What stands behind a root cannot bring itself back, and it holds what later runs (hooks, drivers, filters): the
+/// folders of version control are never recoverable.
+fn unrecoverable(name: &OsStr) -> bool {
+    VERSION_CONTROL.iter().any(|folder| name.eq_ignore_ascii_case(folder))
+}
+
+const VERSION_CONTROL: [&str; 4] = [".git", ".hg", ".svn", ".jj"];
+
 struct Finder<'a> {
     paths: &'a dyn Paths,
     server: &'a Server,
@@ -252,7 +261,7 @@ impl Finder<'_> {
         });
         innermost.map_or(Scope::OutsideRoots, |(_, root)| Scope::InRoot {
             root: root.name.clone(),
-            recoverable: root.recoverable,
+            recoverable: root.recoverable && !path.components().any(|part| unrecoverable(part.as_os_str())),
         })
     }
 

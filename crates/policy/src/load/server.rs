@@ -41,7 +41,7 @@ fn server(reader: &mut Reader<'_>, section: &Section<'_, '_>) -> ServerModel {
     }
 }
 
-fn entries(reader: &mut Reader<'_>, section: &Section<'_, '_>, key: &str) -> BTreeMap<String, ToolModel> {
+pub(super) fn entries(reader: &mut Reader<'_>, section: &Section<'_, '_>, key: &str) -> BTreeMap<String, ToolModel> {
     let keys = if key == "tools" { TOOL_KEYS.as_slice() } else { TOOL_KEYS.get(1..).unwrap_or_default() };
     let sections = reader.tables(section, key, keys);
     sections.into_iter().map(|section| (section.name().to_owned(), entry(reader, &section))).collect()
