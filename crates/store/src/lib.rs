@@ -16,6 +16,8 @@ pub mod contract;
 pub mod outcome;
 pub mod row;
 pub mod sqlite;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod txn;
 
 pub use contract::{Answer, Pending, Store};
@@ -25,4 +27,7 @@ pub use row::{
     TicketState,
 };
 pub use sqlite::{Options, SqliteStore};
-pub use txn::{Entry, LeafHash, NewAct, Txn};
+pub use txn::{
+    Apply, Approval, Awaited, Decide, Deliver, Dispatch, Entry, Escalate, Issue, Lapse, Lapsed,
+    LeafHash, NewAct, NewTicket, Note, Refuse, Revoke, Rotate, Settle, Txn, Whose,
+};

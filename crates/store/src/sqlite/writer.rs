@@ -262,6 +262,10 @@ fn work(
     delivered: &[ActId],
 ) -> Result<(Vec<Committed>, Head), StoreFault> {
     let mut head = Head::load(connection)?;
+    // First: what is delivered was settled in an earlier group, never in this one.
+    for act in delivered {
+        apply::delivered(connection, *act)?;
+    }
     let mut results = Vec::with_capacity(txns.len());
     for txn in txns {
         results.push(match apply::transaction(connection, &mut head, txn) {
@@ -269,9 +273,6 @@ fn work(
             Err(Stop::Rejected(why)) => Committed::Rejected(why),
             Err(Stop::Fault(fault)) => return Err(fault.into()),
         });
-    }
-    for act in delivered {
-        apply::delivered(connection, *act)?;
     }
     head.save(connection)?;
     Ok((results, head))
@@ -296,3 +297,62 @@ const DELIVERED_WITHIN: Duration = Duration::from_millis(250);
 const DELIVERED_BATCH: usize = 256;
 /// More than this are dropped while the writer is busy.
 const DELIVERED_MOST: usize = 16_384;
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use std::sync::Arc;
+
+    use lychgate_core::Timestamp;
+
+    use super::super::{head, open};
+    use super::*;
+    use crate::txn::{Entry, LeafHash, Note};
+
+    fn note() -> Txn {
+        let receipts = vec![Entry {
+            bytes: b"line".to_vec(),
+            leaf: LeafHash([0; 32]),
+        }];
+        Txn::Note(Note {
+            now: Timestamp::from_millis(1),
+            receipts,
+        })
+    }
+
+    /// A commit that fails after everything in it went well, as a full disk or a failing `fsync` does: here a
+    /// constraint that is looked at only then.
+    fn failing_at_commit(path: &std::path::Path) -> Connection {
+        let connection = open::writer(path).unwrap();
+        connection
+            .execute_batch(
+                "PRAGMA foreign_keys = ON;
+                 CREATE TABLE parent (id INTEGER PRIMARY KEY);
+                 CREATE TABLE child (p REFERENCES parent (id) DEFERRABLE INITIALLY DEFERRED);
+                 CREATE TRIGGER fail AFTER INSERT ON record BEGIN INSERT INTO child VALUES (7); END",
+            )
+            .unwrap();
+        connection
+    }
+
+    #[test]
+    fn a_failing_commit_says_unrecorded_to_all_and_closes() {
+        let folder = tempfile::tempdir().unwrap();
+        let connection = failing_at_commit(&folder.path().join("store.db"));
+        let shared = Arc::new(Shared::new(9, 2, head::protected(&connection).unwrap()));
+        let pending: Vec<_> = (0..3).map(|_| shared.submit(note())).collect();
+        let theirs = Arc::clone(&shared);
+        std::thread::spawn(move || run(&theirs, &connection))
+            .join()
+            .unwrap();
+        let results: Vec<_> = pending.into_iter().map(Pending::wait).collect();
+        let unrecorded = Err(StoreFault::Unrecorded);
+        // The third was not in the group: certainly not committed.
+        assert_eq!(
+            results,
+            [unrecorded.clone(), unrecorded, Err(StoreFault::Closed)]
+        );
+        assert_eq!(shared.submit(note()).wait(), Err(StoreFault::Closed));
+        assert!(shared.is_closed());
+    }
+}

@@ -1,0 +1,71 @@
+//! What tests of this crate and of those above it need: a conformance suite that every backend passes, the same rules a
+//! second time in memory ([`MemoryStore`]), and a store that fails on request ([`FaultyStore`]).
+//!
+//! A backend runs the suite with one line, [`crate::conformance!`].
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+pub mod escalation;
+mod faulty;
+pub mod lasting;
+pub mod make;
+mod memory;
+pub mod model;
+pub mod once;
+pub mod steps;
+
+pub use faulty::{Fault, FaultyStore};
+pub use memory::MemoryStore;
+
+use crate::Store;
+
+/// A place where one store lives: opening it again finds what the last one left.
+pub trait Place {
+    /// Opens the store; no other is open on this place.
+    fn open(&self) -> Box<dyn Store>;
+}
+
+/// Runs every case of the suite as a test of its own; the expression makes a fresh [`testing::Place`](crate::testing::Place).
+#[macro_export]
+macro_rules! conformance {
+    ($place:expr) => {
+        $crate::conformance! { @ $place;
+            once::an_authority_is_issued_and_consumed_once,
+            once::sixty_four_race_for_one_authority,
+            once::a_replay_is_seen_by_act_and_by_nonce,
+            once::an_authority_never_issued_is_refused,
+            once::an_authority_expires_even_when_the_clock_steps_back,
+            once::each_epoch_and_the_digest_are_compared,
+            once::another_holder_is_refused,
+            once::a_nonce_must_be_the_one_issued,
+            once::what_is_revoked_is_refused,
+            once::a_withdrawn_act_is_never_dispatched,
+            escalation::an_approval_licenses_one_act,
+            escalation::eight_race_for_one_approval,
+            escalation::a_waiting_call_is_dispatched_with_its_own_ticket,
+            escalation::an_approval_is_for_one_subject,
+            escalation::a_denial_ends_the_acts_that_wait,
+            escalation::nobody_decides_twice_or_late,
+            escalation::tickets_lapse_and_lose_their_display,
+            escalation::the_ticket_of_a_subject_is_its_newest_live_one,
+            steps::settling_follows_the_table,
+            steps::a_rejected_transaction_changes_nothing,
+            steps::a_lapse_is_whole_or_not_at_all,
+            steps::a_rejected_transaction_leaves_its_neighbours_alone,
+            steps::the_record_keeps_order_and_leaves,
+            steps::a_configuration_replaces_the_one_it_was_made_from,
+            steps::revoking_moves_the_epoch_and_can_be_taken_back,
+            steps::a_delivered_answer_is_gone,
+            steps::open_acts_are_what_equal_calls_are_held_against,
+            steps::an_answer_can_be_forgotten_while_the_act_stays_open,
+            steps::acts_are_listed_by_state_and_in_order,
+            lasting::reopening_finds_everything,
+            lasting::reopening_revives_nothing,
+            lasting::dropping_writes_what_is_queued,
+            model::any_history_is_as_the_model_says,
+        }
+    };
+    (@ $place:expr; $($module:ident :: $case:ident,)*) => {
+        $(#[test] fn $case() { $crate::testing::$module::$case(&mut || $place); })*
+    };
+}

@@ -1,0 +1,441 @@
+//! The steps of an act and of the gate's own state.
+
+use lychgate_core::{Code, State};
+
+use super::Place;
+use super::make::*;
+use crate::txn::{Deliver, Lapse, Lapsed, Note, Rotate, Txn};
+use crate::{ActQuery, Committed, Rejected, Store};
+
+type Make<'m> = &'m mut dyn FnMut() -> Box<dyn Place>;
+
+fn ready_store(make: Make<'_>) -> (Box<dyn Place>, Box<dyn Store>) {
+    let place = make();
+    let store = place.open();
+    ready(&*store);
+    (place, store)
+}
+
+const OUTCOMES: [State; 6] = [
+    State::Effected,
+    State::Failed,
+    State::InputRequired,
+    State::Indeterminate,
+    State::ReconciledEffect,
+    State::ReconciledNoEffect,
+];
+
+pub fn settling_follows_the_table(make: Make<'_>) {
+    let (_place, store) = ready_store(make);
+    let mut n = 0;
+    // From dispatched, and from what dispatched may become.
+    for between in std::iter::once(None).chain(OUTCOMES.map(Some)) {
+        for to in State::ALL {
+            n += 1;
+            done(&*store, boxed(dispatch(n)));
+            let mut from = State::Dispatched;
+            if let Some(between) = between.filter(|between| from.may_become(*between)) {
+                done(&*store, Txn::Settle(settle(n, between)));
+                from = between;
+            }
+            let txn = Txn::Settle(settle(n, to));
+            if OUTCOMES.contains(&to) && from.may_become(to) {
+                done(&*store, txn);
+                assert_eq!(state(&*store, n), to);
+            } else {
+                assert_eq!(rejected(&*store, txn), Rejected::WrongState { from, to });
+                assert_eq!(state(&*store, n), from);
+            }
+        }
+    }
+    assert_eq!(
+        rejected(&*store, Txn::Settle(settle(0, State::Effected))),
+        Rejected::UnknownAct
+    );
+    done(&*store, Txn::Issue(issue(1000)));
+    for to in State::ALL {
+        let why = rejected(&*store, Txn::Settle(settle(1000, to)));
+        assert_eq!(
+            why,
+            Rejected::WrongState {
+                from: State::Allowed,
+                to
+            }
+        );
+    }
+}
+
+pub fn a_rejected_transaction_changes_nothing(make: Make<'_>) {
+    let (_place, store) = ready_store(make);
+    done(&*store, Txn::Escalate(escalate(1, "s")));
+    done(&*store, boxed(dispatch(2)));
+    done(&*store, Txn::Issue(issue(3)));
+    let before = super::model::dump(&*store);
+    let mut late = consume(3);
+    late.now = at(50_000);
+    let mut stale = dispatch(4);
+    stale.expected_epochs.policy_epoch = 9;
+    let mut unapproved = dispatch(4);
+    unapproved.approval = Some(approval(1, "s"));
+    let bad = [
+        boxed(consume(2)),
+        boxed(late),
+        boxed(stale),
+        boxed(unapproved),
+        Txn::Issue(issue(2)),
+        Txn::Settle(settle(1, State::Effected)),
+        Txn::Refuse(refuse_existing(2, State::Withdrawn)),
+        Txn::Refuse(refuse(9, State::Effected)),
+        Txn::Escalate(escalate(1, "s")),
+        Txn::Decide(decide(9, true)),
+        Txn::Apply(apply(None, "other")),
+        Txn::Revoke(revoke(&["a"], &["a"])),
+        Txn::Deliver(Deliver {
+            act: act(99),
+            now: at(9_000),
+            receipts: vec![entry("x")],
+        }),
+    ];
+    for txn in bad {
+        let why = rejected(&*store, txn.clone());
+        assert_eq!(super::model::dump(&*store), before, "{why}: {txn:?}");
+    }
+}
+
+pub fn a_lapse_is_whole_or_not_at_all(make: Make<'_>) {
+    let (_place, store) = ready_store(make);
+    done(&*store, Txn::Escalate(escalate(1, "s")));
+    done(&*store, boxed(dispatch(2)));
+    let lapsed = |n| Lapsed {
+        act: act(n),
+        to: State::Withdrawn,
+        code: None,
+    };
+    let mixed = Lapse {
+        tickets: vec![ticket(1)],
+        acts: vec![lapsed(1), lapsed(2)],
+        ..Lapse::at(at(3))
+    };
+    let before = super::model::dump(&*store);
+    let from = State::Dispatched;
+    let wrong = Rejected::WrongState {
+        from,
+        to: State::Withdrawn,
+    };
+    assert_eq!(rejected(&*store, Txn::Lapse(mixed)), wrong);
+    let twice = Lapse {
+        acts: vec![lapsed(1), lapsed(1)],
+        ..Lapse::at(at(3))
+    };
+    assert!(matches!(
+        rejected(&*store, Txn::Lapse(twice)),
+        Rejected::Malformed(_)
+    ));
+    let unknown = Lapse {
+        tickets: vec![ticket(1)],
+        forget_answers: vec![act(9)],
+        ..Lapse::at(at(3))
+    };
+    assert_eq!(rejected(&*store, Txn::Lapse(unknown)), Rejected::UnknownAct);
+    assert_eq!(super::model::dump(&*store), before);
+}
+
+pub fn a_rejected_transaction_leaves_its_neighbours_alone(make: Make<'_>) {
+    let (_place, store) = ready_store(make);
+    // Handed over without waiting, so that they may share a group.
+    let pending: Vec<_> = (1..=100)
+        .map(|n| {
+            let mut txn = dispatch(n);
+            if n % 3 == 0 {
+                txn.expected_epochs.authority_epoch = 5;
+            }
+            store.commit(boxed(txn))
+        })
+        .collect();
+    for (n, pending) in (1..=100).zip(pending) {
+        let committed = pending.wait().unwrap();
+        assert_eq!(
+            matches!(committed, Committed::Rejected(_)),
+            n % 3 == 0,
+            "{n}"
+        );
+    }
+    assert_eq!(store.counts().unwrap().of(State::Dispatched), 67);
+    assert_eq!(store.counts().unwrap().total(), 67);
+    assert_eq!(store.record_len().unwrap(), 1 + 2 * 67);
+}
+
+pub fn the_record_keeps_order_and_leaves(make: Make<'_>) {
+    let (_place, store) = ready_store(make);
+    let lines: Vec<_> = (0..200).map(|n| entry(&format!("line {n}"))).collect();
+    let pending: Vec<_> = lines
+        .chunks(4)
+        .map(|chunk| {
+            store.commit(Txn::Note(Note {
+                now: at(1),
+                receipts: chunk.to_vec(),
+            }))
+        })
+        .collect();
+    for (n, pending) in (0..).zip(pending) {
+        let first = pending.wait().unwrap().done().unwrap().first_index;
+        assert_eq!(first, 1 + n * 4);
+    }
+    assert_eq!(store.record_len().unwrap(), 201);
+    let read = store.record(1, 1000).unwrap();
+    assert_eq!(read.len(), 200);
+    for (at, (row, line)) in read.iter().zip(&lines).enumerate() {
+        assert_eq!(row.index, 1 + at as u64);
+        assert_eq!((&row.bytes, row.leaf), (&line.bytes, line.leaf));
+    }
+    assert_eq!(store.record(10, 5).unwrap().len(), 5);
+    assert!(store.record(201, 5).unwrap().is_empty());
+    assert!(store.record(u64::MAX, 5).unwrap().is_empty());
+
+    let first = store
+        .commit(boxed(dispatch(1)))
+        .wait()
+        .unwrap()
+        .done()
+        .unwrap()
+        .first_index;
+    let two: Vec<_> = store
+        .record(first, 9)
+        .unwrap()
+        .into_iter()
+        .map(|row| row.bytes)
+        .collect();
+    assert_eq!(two, [b"allowed 1".to_vec(), b"dispatched 1".to_vec()]);
+}
+
+pub fn a_configuration_replaces_the_one_it_was_made_from(make: Make<'_>) {
+    let place = make();
+    let store = place.open();
+    assert_eq!(store.applied().unwrap(), None);
+    assert_eq!(store.protected_state().unwrap().policy_digest, None);
+    ready(&*store);
+    let found = Some(policy());
+    assert_eq!(
+        rejected(&*store, Txn::Apply(apply(None, "b"))),
+        Rejected::PolicyMoved { found }
+    );
+    let mut wider = apply(found, "b");
+    wider.purposes_moved = true;
+    wider.authority_moved = true;
+    done(&*store, Txn::Apply(wider));
+    let held = store.protected_state().unwrap();
+    assert_eq!(
+        (held.epochs.policy_epoch, held.epochs.authority_epoch),
+        (2, 1)
+    );
+    assert_eq!(
+        (held.purpose_epoch, held.policy_digest),
+        (1, Some(digest("b")))
+    );
+    let applied = store.applied().unwrap().unwrap();
+    assert_eq!((applied.digest, applied.epoch), (digest("b"), 2));
+    assert_eq!(applied.snapshot, b"b");
+    let found = Some(digest("b"));
+    let stale = Txn::Apply(apply(Some(policy()), "c"));
+    assert_eq!(rejected(&*store, stale), Rejected::PolicyMoved { found });
+}
+
+pub fn revoking_moves_the_epoch_and_can_be_taken_back(make: Make<'_>) {
+    let (_place, store) = ready_store(make);
+    done(&*store, Txn::Revoke(revoke(&["b", "a", "a"], &[])));
+    let mut again = revoke(&["a"], &["b", "never"]);
+    again.now = at(5);
+    done(&*store, Txn::Revoke(again));
+    let left = store.revocations().unwrap();
+    assert_eq!(left.len(), 1);
+    assert_eq!((left[0].subject.as_str(), left[0].at), ("a", at(1)));
+    assert_eq!(store.protected_state().unwrap().epochs.revocation_epoch, 2);
+    done(
+        &*store,
+        Txn::Rotate(Rotate {
+            now: at(1),
+            receipts: vec![],
+        }),
+    );
+    assert_eq!(store.protected_state().unwrap().epochs.authority_epoch, 1);
+    assert_eq!(
+        store.protected_state().unwrap().last_time,
+        at(5),
+        "time never goes back"
+    );
+}
+
+pub fn a_delivered_answer_is_gone(make: Make<'_>) {
+    let (_place, store) = ready_store(make);
+    let row = |n| store.act(act(n)).unwrap().unwrap();
+    for n in 1..=3 {
+        done(&*store, boxed(dispatch(n)));
+    }
+    // Not settled yet: left alone.
+    store.note_delivered(act(1));
+    store.note_delivered(act(77));
+    done(&*store, Txn::Settle(settle(1, State::Effected)));
+    assert_eq!(row(1).answer.as_deref(), Some(&b"answer"[..]));
+    assert_eq!(row(1).read_back, None, "deleted at settlement");
+    assert!(row(1).undelivered);
+    store.note_delivered(act(1));
+    // Written with the next group.
+    done(
+        &*store,
+        Txn::Note(Note {
+            now: at(4),
+            receipts: vec![],
+        }),
+    );
+    assert_eq!((row(1).answer, row(1).undelivered), (None, false));
+
+    // Or by itself.
+    done(&*store, Txn::Settle(settle(2, State::Failed)));
+    store.note_delivered(act(2));
+    let mut looks = 0;
+    while row(2).undelivered {
+        looks += 1;
+        assert!(looks < 400, "not written in four seconds");
+        wait_ten_milliseconds();
+    }
+
+    // Durably.
+    done(&*store, Txn::Settle(settle(3, State::Indeterminate)));
+    assert!(row(3).read_back.is_some(), "reconciliation will want it");
+    let deliver = || {
+        Txn::Deliver(Deliver {
+            act: act(3),
+            now: at(5),
+            receipts: vec![entry("d")],
+        })
+    };
+    done(&*store, deliver());
+    assert_eq!((row(3).answer, row(3).undelivered), (None, false));
+    assert_eq!(
+        store.open_acts().unwrap().len(),
+        1,
+        "indeterminate acts stay open"
+    );
+    done(&*store, deliver());
+    let late = settle(3, State::Effected);
+    done(&*store, Txn::Settle(late));
+    assert!(row(3).undelivered && row(3).answer.is_some());
+}
+
+/// The suite has no clock to wait on; `recv_timeout` is the one wait that the house rules leave.
+fn wait_ten_milliseconds() {
+    let (_keep, receiver) = std::sync::mpsc::sync_channel::<()>(1);
+    let _ = receiver.recv_timeout(std::time::Duration::from_millis(10));
+}
+
+pub fn open_acts_are_what_equal_calls_are_held_against(make: Make<'_>) {
+    let (_place, store) = ready_store(make);
+    let open = || -> Vec<_> {
+        store
+            .open_acts()
+            .unwrap()
+            .into_iter()
+            .map(|row| (row.id, row.state))
+            .collect()
+    };
+    done(&*store, Txn::Issue(issue(1)));
+    done(&*store, Txn::Escalate(escalate(2, "s")));
+    done(&*store, Txn::Refuse(refuse(3, State::Refused)));
+    assert_eq!(open(), []);
+    for n in 4..=7 {
+        done(&*store, boxed(dispatch(n)));
+    }
+    done(&*store, Txn::Settle(settle(5, State::Indeterminate)));
+    done(&*store, Txn::Settle(settle(6, State::Effected)));
+    let mut delivered = settle(7, State::Effected);
+    delivered.undelivered = false;
+    done(&*store, Txn::Settle(delivered));
+    assert_eq!(
+        store.act(act(7)).unwrap().unwrap().answer,
+        None,
+        "kept only while undelivered"
+    );
+    let expected = [
+        (act(4), State::Dispatched),
+        (act(5), State::Indeterminate),
+        (act(6), State::Effected),
+    ];
+    assert_eq!(open(), expected);
+    assert!(
+        store
+            .open_acts()
+            .unwrap()
+            .iter()
+            .all(|row| row.answer.is_none())
+    );
+}
+
+pub fn an_answer_can_be_forgotten_while_the_act_stays_open(make: Make<'_>) {
+    let (_place, store) = ready_store(make);
+    done(&*store, boxed(dispatch(1)));
+    done(&*store, Txn::Settle(settle(1, State::Effected)));
+    done(
+        &*store,
+        Txn::Lapse(Lapse {
+            forget_answers: vec![act(1)],
+            ..Lapse::at(at(4))
+        }),
+    );
+    let row = store.act(act(1)).unwrap().unwrap();
+    assert_eq!((row.answer, row.undelivered), (None, true));
+    assert_eq!(store.open_acts().unwrap().len(), 1);
+}
+
+pub fn acts_are_listed_by_state_and_in_order(make: Make<'_>) {
+    let (_place, store) = ready_store(make);
+    for n in 1..=10 {
+        if n % 2 == 0 {
+            done(&*store, boxed(dispatch(n)));
+        } else {
+            let mut txn = refuse(n, State::Refused);
+            txn.code = Some(Code::FailClosed);
+            done(&*store, Txn::Refuse(txn));
+        }
+    }
+    let list = |state, after: Option<u64>, newest_first, limit| -> Vec<_> {
+        let query = ActQuery {
+            state,
+            after: after.map(act),
+            newest_first,
+            limit,
+        };
+        store
+            .acts(&query)
+            .unwrap()
+            .into_iter()
+            .map(|row| row.id)
+            .collect()
+    };
+    assert_eq!(list(None, None, false, 3), [act(1), act(2), act(3)]);
+    assert_eq!(list(None, None, true, 3), [act(10), act(9), act(8)]);
+    assert_eq!(list(None, Some(8), false, 9), [act(9), act(10)]);
+    assert_eq!(
+        list(Some(State::Dispatched), Some(8), true, 2),
+        [act(6), act(4)]
+    );
+    assert_eq!(
+        list(Some(State::Dispatched), None, false, 2),
+        [act(2), act(4)]
+    );
+    assert_eq!(
+        list(Some(State::Refused), Some(5), false, 9),
+        [act(7), act(9)]
+    );
+    assert!(list(Some(State::Escalated), None, false, 9).is_empty());
+    assert_eq!(
+        store.act(act(1)).unwrap().unwrap().code,
+        Some(Code::FailClosed)
+    );
+    assert_eq!(store.act(act(99)).unwrap(), None);
+    let counts = store.counts().unwrap();
+    assert_eq!(
+        (counts.of(State::Refused), counts.of(State::Dispatched)),
+        (5, 5)
+    );
+    assert_eq!(counts.total(), 10);
+}
