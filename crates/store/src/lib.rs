@@ -21,7 +21,7 @@ pub mod testing;
 pub mod txn;
 
 pub use contract::{Answer, Pending, Store};
-pub use outcome::{Committed, Rejected, StoreFault, Which};
+pub use outcome::{Committed, Done, Rejected, StoreFault, Which};
 pub use row::{
     ActQuery, ActRow, AppliedRow, Counts, Grant, ProtectedState, RecordRow, Revocation, TicketRow,
     TicketState,

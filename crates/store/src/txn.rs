@@ -8,20 +8,17 @@ use lychgate_core::receipt::Salt;
 use lychgate_core::signed::KeyId;
 use lychgate_core::{ConsequenceClass, Digest, Epochs, State, Timestamp};
 
-use crate::row::Grant;
+pub use lychgate_ledger::LeafHash;
 
-/// The hash of one line of the record as a leaf of the ledger's tree (RFC 9162 §2.1.1): 32 bytes.
-///
-/// The sequence number is not among the hashed bytes, so whoever makes a receipt hashes it before it is committed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct LeafHash(pub [u8; 32]);
+use crate::row::Grant;
 
 /// One line for the record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The receipt's canonical bytes.
     pub bytes: Vec<u8>,
-    /// Their leaf hash.
+    /// Their leaf hash ([`lychgate_ledger::leaf_hash`]). The line's index is not among the hashed bytes,
+    /// so whoever makes a receipt hashes it before it is committed.
     pub leaf: LeafHash,
 }
 

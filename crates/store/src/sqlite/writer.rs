@@ -177,6 +177,12 @@ fn group(
             }
             Ok(())
         }
+        Err(Failure::NotBegun(fault)) => {
+            answers
+                .into_iter()
+                .for_each(|answer| answer.give(Err(fault.clone())));
+            Ok(())
+        }
         Err(Failure::Before(fault)) if txns.len() + delivered.len() == 1 => {
             answers
                 .into_iter()
@@ -225,6 +231,8 @@ fn one_by_one(
 }
 
 enum Failure {
+    /// Not even begun, for a reason that all of the group share.
+    NotBegun(StoreFault),
     /// Certainly not committed.
     Before(StoreFault),
     /// Certainly not committed, but the connection is in no state to go on.
@@ -239,7 +247,8 @@ fn attempt(
     txns: &[Txn],
     delivered: &[ActId],
 ) -> Result<Vec<Committed>, Failure> {
-    execute(connection, "BEGIN IMMEDIATE").map_err(|error| Failure::Before(unavailable(&error)))?;
+    execute(connection, "BEGIN IMMEDIATE")
+        .map_err(|error| Failure::NotBegun(StoreFault::Unavailable(error.to_string())))?;
     let (results, head) = match work(connection, txns, delivered) {
         Ok(done) => done,
         Err(fault) => {
@@ -280,10 +289,6 @@ fn work(
 
 fn execute(connection: &Connection, sql: &str) -> Result<(), rusqlite::Error> {
     connection.prepare_cached(sql)?.execute([]).map(|_| ())
-}
-
-fn unavailable(error: &rusqlite::Error) -> StoreFault {
-    StoreFault::Unavailable(error.to_string())
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

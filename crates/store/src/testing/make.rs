@@ -53,11 +53,9 @@ pub const EPOCHS: Epochs = Epochs {
 };
 
 pub fn entry(text: &str) -> Entry {
-    let mut leaf = [0; 32];
-    leaf.copy_from_slice(Digest::sha256(text.as_bytes()).bytes());
     Entry {
         bytes: text.as_bytes().to_vec(),
-        leaf: LeafHash(leaf),
+        leaf: lychgate_ledger::leaf_hash(text.as_bytes()),
     }
 }
 

@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+pub mod answers;
 pub mod escalation;
 mod faulty;
 pub mod lasting;
@@ -13,6 +14,7 @@ mod memory;
 pub mod model;
 pub mod once;
 pub mod steps;
+mod world;
 
 pub use faulty::{Fault, FaultyStore};
 pub use memory::MemoryStore;
@@ -55,10 +57,10 @@ macro_rules! conformance {
             steps::the_record_keeps_order_and_leaves,
             steps::a_configuration_replaces_the_one_it_was_made_from,
             steps::revoking_moves_the_epoch_and_can_be_taken_back,
-            steps::a_delivered_answer_is_gone,
-            steps::open_acts_are_what_equal_calls_are_held_against,
-            steps::an_answer_can_be_forgotten_while_the_act_stays_open,
-            steps::acts_are_listed_by_state_and_in_order,
+            answers::a_delivered_answer_is_gone,
+            answers::open_acts_are_what_equal_calls_are_held_against,
+            answers::an_answer_can_be_forgotten_while_the_act_stays_open,
+            answers::acts_are_listed_by_state_and_in_order,
             lasting::reopening_finds_everything,
             lasting::reopening_revives_nothing,
             lasting::dropping_writes_what_is_queued,

@@ -1,6 +1,7 @@
 //! Random histories: whatever is tried in whatever order, a store answers and ends up as [`MemoryStore`] does.
 
-use lychgate_core::{Epochs, State, Timestamp};
+use lychgate_core::id::ActId;
+use lychgate_core::{Digest, Epochs, State, Timestamp};
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config, TestRunner};
@@ -52,11 +53,11 @@ pub fn dump(store: &dyn Store) -> Dump {
 
 pub fn any_history_is_as_the_model_says(make: &mut dyn FnMut() -> Box<dyn Place>) {
     let config = Config {
-        cases: 48,
+        cases: CASES,
         failure_persistence: None,
         ..Config::default()
     };
-    let history = prop::collection::vec((step(), any::<bool>()), 1..60);
+    let history = prop::collection::vec((step(), any::<bool>()), 1..160);
     let make = std::cell::RefCell::new(make);
     TestRunner::new(config)
         .run(&history, |steps| {
@@ -92,21 +93,6 @@ fn compare(waiting: &mut Vec<Expected>) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// A transaction in small numbers, so that histories collide.
-#[derive(Clone, Debug)]
-struct Step {
-    kind: Kind,
-    act: u64,
-    ticket: u64,
-    nonce: u64,
-    holder: u64,
-    subject: u8,
-    to: State,
-    flag: bool,
-    fresh: bool,
-    time: u64,
-}
-
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Issue,
@@ -127,54 +113,69 @@ enum Kind {
     Note,
 }
 
-const KINDS: [Kind; 28] = [
-    Kind::Issue,
-    Kind::Issue,
-    Kind::Issue,
-    Kind::Consume,
-    Kind::Consume,
-    Kind::Consume,
-    Kind::Dispatch,
-    Kind::Dispatch,
-    Kind::Dispatch,
-    Kind::Dispatch,
-    Kind::Settle,
-    Kind::Settle,
-    Kind::Settle,
-    Kind::Settle,
-    Kind::Refuse,
-    Kind::RefuseExisting,
-    Kind::Escalate,
-    Kind::Escalate,
-    Kind::Join,
-    Kind::Decide,
-    Kind::Decide,
-    Kind::Lapse,
-    Kind::Forget,
-    Kind::Deliver,
-    Kind::Apply,
-    Kind::Revoke,
-    Kind::Rotate,
-    Kind::Note,
+/// How often each kind comes, of a hundred.
+const WEIGHTS: [(u32, Kind); 16] = [
+    (10, Kind::Issue),
+    (10, Kind::Consume),
+    (18, Kind::Dispatch),
+    (20, Kind::Settle),
+    (3, Kind::Refuse),
+    (4, Kind::RefuseExisting),
+    (8, Kind::Escalate),
+    (3, Kind::Join),
+    (8, Kind::Decide),
+    (3, Kind::Lapse),
+    (2, Kind::Forget),
+    (4, Kind::Deliver),
+    (1, Kind::Apply),
+    (2, Kind::Revoke),
+    (1, Kind::Rotate),
+    (3, Kind::Note),
 ];
 
+/// Histories per run.
+const CASES: u32 = 64;
+
+/// One step in small numbers, so that histories collide. Where it is `apt` it mostly picks what can succeed at that
+/// point; else whatever the numbers say.
+#[derive(Clone, Debug)]
+struct Step {
+    kind: Kind,
+    act: u64,
+    ticket: u64,
+    nonce: u64,
+    holder: u64,
+    subject: u8,
+    to: State,
+    flag: bool,
+    apt: bool,
+    late: u64,
+}
+
 fn step() -> impl Strategy<Value = Step> {
-    let what = (
-        select(&KINDS[..]),
-        0..6_u64,
-        0..4_u64,
-        0..8_u64,
-        select(&[1, 1, 1, 1, 2_u64][..]),
+    let kind = proptest::sample::select(
+        WEIGHTS
+            .iter()
+            .flat_map(|(weight, kind)| std::iter::repeat_n(*kind, *weight as usize))
+            .collect::<Vec<_>>(),
     );
+    let what = (
+        kind,
+        0..12_u64,
+        0..6_u64,
+        0..8_u64,
+        select(&[1, 1, 1, 1, 1, 1, 1, 2_u64][..]),
+    );
+    let states = select(&State::ALL[..]);
     let how = (
-        0..2_u8,
-        select(&State::ALL[..]),
+        0..3_u8,
+        states,
         any::<bool>(),
-        prop::bool::weighted(0.9),
-        0..40_u64,
+        prop::bool::weighted(0.85),
+        0..8_u64,
     );
     (what, how).prop_map(
-        |((kind, act, ticket, nonce, holder), (subject, to, flag, fresh, time))| Step {
+        |((kind, act, ticket, nonce, holder), (subject, to, flag, apt, late))| Step {
             kind,
             act,
             ticket,
@@ -183,96 +184,68 @@ fn step() -> impl Strategy<Value = Step> {
             subject,
             to,
             flag,
-            fresh,
-            time,
+            apt,
+            late,
         },
     )
 }
 
 impl Step {
     fn txn(&self, n: u64, model: &MemoryStore) -> Txn {
-        let held = model.protected_state().unwrap();
-        let now = at(self.time);
+        let world = dump(model);
+        let now = at(n / 2 + self.late);
         let receipts = vec![entry(&format!("{n}")); usize::from(self.flag)];
         let subject = format!("subject {}", self.subject);
-        let ticket_id = ticket(self.ticket);
         match self.kind {
             Kind::Issue => Txn::Issue(Issue {
                 receipts,
                 now,
-                ..self.issue(&held)
+                ..self.issue(n, &world)
             }),
-            Kind::Consume => boxed(self.consume(&held, model, now, receipts)),
-            Kind::Dispatch => {
-                let issue = Some(self.issue(&held));
-                boxed(Dispatch {
-                    issue,
-                    ..self.consume(&held, model, now, receipts)
-                })
-            }
-            Kind::Settle => {
-                let txn = settle(self.act, self.to);
-                Txn::Settle(Settle {
-                    undelivered: self.flag,
-                    now,
-                    receipts,
-                    ..txn
-                })
-            }
+            Kind::Consume => boxed(self.consume(&world, now, receipts)),
+            Kind::Dispatch => boxed(self.dispatch(n, &world, now, receipts)),
+            Kind::Settle => self.settle(&world, now, receipts),
             Kind::Refuse => Txn::Refuse(Refuse {
                 now,
                 receipts,
-                ..refuse(self.act, self.to)
+                ..refuse(self.unused(&world), self.to)
             }),
-            Kind::RefuseExisting => Txn::Refuse(Refuse {
-                now,
-                receipts,
-                ..refuse_existing(self.act, self.to)
-            }),
-            Kind::Escalate => {
-                let expires_at = at(20 + self.time);
-                let display = b"shown".to_vec();
-                let new = NewTicket {
-                    id: ticket_id,
-                    subject: digest(&subject),
-                    display,
-                    expires_at,
-                };
-                let act = new_act(self.act);
-                Txn::Escalate(Escalate {
-                    act,
-                    ticket: Awaited::New(new),
+            Kind::RefuseExisting => {
+                let whose = Whose::Existing(self.waiting(&world));
+                let to = if self.apt { State::Withdrawn } else { self.to };
+                Txn::Refuse(Refuse {
+                    whose,
                     now,
                     receipts,
+                    ..refuse(0, to)
                 })
             }
-            Kind::Join => {
-                let awaited = Awaited::Pending(approval(self.ticket, &subject));
-                let act = new_act(self.act);
-                Txn::Escalate(Escalate {
-                    act,
-                    ticket: awaited,
+            Kind::Escalate | Kind::Join => self.escalate(n, &world, now, receipts),
+            Kind::Decide => {
+                let ticket = self.ticket_in(&world, TicketState::Pending).id;
+                Txn::Decide(Decide {
+                    ticket,
                     now,
                     receipts,
+                    ..decide(0, self.act > 2)
                 })
             }
-            Kind::Decide => Txn::Decide(Decide {
-                now,
-                receipts,
-                ..decide(self.ticket, self.flag)
-            }),
-            Kind::Lapse => Txn::Lapse(Lapse {
-                tickets: vec![ticket_id; usize::from(self.flag)],
-                acts: vec![Lapsed {
-                    act: act(self.act),
-                    to: self.to,
-                    code: None,
-                }],
-                receipts,
-                ..Lapse::at(now)
-            }),
+            Kind::Lapse => {
+                let to = if self.apt { State::Expired } else { self.to };
+                let live = self.ticket_in(&world, TicketState::Pending).id;
+                Txn::Lapse(Lapse {
+                    tickets: vec![live; usize::from(self.flag)],
+                    acts: vec![Lapsed {
+                        act: self.waiting(&world),
+                        to,
+                        code: None,
+                    }],
+                    receipts,
+                    ..Lapse::at(now)
+                })
+            }
             Kind::Forget => {
-                let forget_answers = vec![act(self.act)];
+                let forget_answers = vec![self.undelivered(&world)];
                 Txn::Lapse(Lapse {
                     forget_answers,
                     receipts,
@@ -280,12 +253,12 @@ impl Step {
                 })
             }
             Kind::Deliver => Txn::Deliver(Deliver {
-                act: act(self.act),
+                act: self.undelivered(&world),
                 now,
                 receipts,
             }),
             Kind::Apply => {
-                let expected = held.policy_digest.filter(|_| self.fresh);
+                let expected = world.held.policy_digest.filter(|_| self.apt);
                 Txn::Apply(Apply {
                     purposes_moved: self.flag,
                     now,
@@ -293,10 +266,11 @@ impl Step {
                 })
             }
             Kind::Revoke => {
-                let (add, remove): (&[&str], &[&str]) = if self.flag {
-                    (&[&subject], &[])
+                let revoked = "server:fs";
+                let (add, remove): (&[&str], &[&str]) = if self.act == 0 {
+                    (&[revoked], &[])
                 } else {
-                    (&[], &[&subject])
+                    (&["server:b"], &[revoked])
                 };
                 Txn::Revoke(Revoke {
                     now,
@@ -309,35 +283,105 @@ impl Step {
         }
     }
 
-    fn issue(&self, held: &ProtectedState) -> Issue {
-        let mut issue = issue(self.act);
+    fn dispatch(&self, n: u64, world: &Dump, now: Timestamp, receipts: Vec<Entry>) -> Dispatch {
+        let issue = self.issue(n, world);
+        let mut txn = self.consume(world, now, receipts);
+        (txn.act, txn.authority) = (issue.act.id, issue.grant.authority);
+        if self.apt {
+            (txn.holder, txn.nonce) = (issue.grant.holder, issue.grant.nonce);
+        }
+        let row = world.acts.iter().find(|row| row.id == issue.act.id);
+        txn.approval = self.approval(world, row.and_then(|row| row.ticket));
+        Dispatch {
+            issue: Some(issue),
+            ..txn
+        }
+    }
+
+    fn settle(&self, world: &Dump, now: Timestamp, receipts: Vec<Entry>) -> Txn {
+        let from = [State::Dispatched, State::Indeterminate];
+        let row = self.row(world, |row| from.contains(&row.state));
+        let (act, state) = row.map_or((act(self.act), self.to), |row| (row.id, row.state));
+        let next = State::ALL
+            .into_iter()
+            .cycle()
+            .skip(usize::from(self.to.number()))
+            .take(12);
+        let to = next
+            .filter(|next| self.apt && state.may_become(*next))
+            .last();
+        let answer = (self.ticket > 0).then(|| b"answer".to_vec());
+        let to = to.unwrap_or(self.to);
+        let undelivered = self.flag;
+        Txn::Settle(Settle {
+            act,
+            answer,
+            undelivered,
+            now,
+            receipts,
+            ..settle(0, to)
+        })
+    }
+
+    fn escalate(&self, n: u64, world: &Dump, now: Timestamp, receipts: Vec<Entry>) -> Txn {
+        let awaited = if matches!(self.kind, Kind::Join) {
+            let row = self.ticket_in(world, TicketState::Pending);
+            Awaited::Pending(Approval {
+                ticket: row.id,
+                subject: self.subject_of(&row),
+            })
+        } else {
+            let id = ticket(if self.apt { 100 + n } else { self.ticket });
+            let expires_at = at(n / 2 + 4 + self.nonce * 4);
+            let subject = digest(&format!("subject {}", self.subject));
+            Awaited::New(NewTicket {
+                id,
+                subject,
+                display: b"shown".to_vec(),
+                expires_at,
+            })
+        };
+        let act = new_act(self.unused(world));
+        Txn::Escalate(Escalate {
+            act,
+            ticket: awaited,
+            now,
+            receipts,
+        })
+    }
+
+    fn issue(&self, n: u64, world: &Dump) -> Issue {
+        // Now and then an act that waits, and whose approval may have come.
+        let waits = self.row(world, |row| row.state == State::Escalated);
+        let mut issue = issue(self.unused(world));
+        if let Some(row) = waits.filter(|_| self.flag) {
+            issue.act.id = row.id;
+        }
         issue.grant.holder = holder(self.holder);
-        issue.grant.nonce.holder = holder(1);
-        issue.grant.nonce.count = self.nonce;
-        issue.grant.epochs = self.epochs(held);
-        issue.grant.policy_digest = held.policy_digest.unwrap();
-        issue.grant.expires_at = at(10 + self.time);
+        issue.grant.nonce.count = if self.apt { 100 + n } else { self.nonce };
+        issue.grant.nonce.holder = if self.apt {
+            issue.grant.holder
+        } else {
+            holder(1)
+        };
+        issue.grant.epochs = self.epochs(&world.held);
+        issue.grant.policy_digest = world.held.policy_digest.unwrap();
+        issue.grant.expires_at = at(n / 2 + 6 + self.nonce * 4);
         issue
     }
 
-    fn consume(
-        &self,
-        held: &ProtectedState,
-        model: &MemoryStore,
-        now: Timestamp,
-        receipts: Vec<Entry>,
-    ) -> Dispatch {
-        let mut txn = consume(self.act);
-        // Mostly what was issued, or what is being issued.
-        let row = model.act(act(self.act)).unwrap();
-        let issued = row.and_then(|row| row.grant).map(|grant| grant.nonce.count);
-        txn.nonce.count = issued.filter(|_| self.fresh).unwrap_or(self.nonce);
-        txn.holder = holder(self.holder);
-        txn.expected_epochs = self.epochs(held);
-        txn.policy_digest = held.policy_digest.unwrap();
-        txn.revocation_subjects = vec![format!("subject {}", self.subject)];
-        let subject = format!("subject {}", self.subject);
-        txn.approval = self.flag.then(|| approval(self.ticket, &subject));
+    fn consume(&self, world: &Dump, now: Timestamp, receipts: Vec<Entry>) -> Dispatch {
+        let row = self.row(world, |row| row.state == State::Allowed);
+        let mut txn = consume(row.map_or(self.act, |_| 0));
+        if let Some((row, grant)) = row.and_then(|row| Some((row, row.grant?))) {
+            (txn.act, txn.authority) = (row.id, grant.authority);
+            (txn.holder, txn.nonce) = (grant.holder, grant.nonce);
+        } else {
+            (txn.holder, txn.nonce.count) = (holder(self.holder), self.nonce);
+        }
+        txn.expected_epochs = self.epochs(&world.held);
+        txn.policy_digest = world.held.policy_digest.unwrap();
+        txn.approval = self.approval(world, row.and_then(|row| row.ticket));
         Dispatch {
             now,
             receipts,
@@ -345,7 +389,81 @@ impl Step {
         }
     }
 
+    /// The act's own ticket, or sometimes one that is approved.
+    fn approval(&self, world: &Dump, own: Option<lychgate_core::id::TicketId>) -> Option<Approval> {
+        let own = world
+            .tickets
+            .iter()
+            .find(|row| Some(row.id) == own)
+            .filter(|_| self.apt);
+        let any = || {
+            self.flag
+                .then(|| self.ticket_in(world, TicketState::Approved))
+        };
+        let row = own.cloned().or_else(any)?;
+        Some(Approval {
+            ticket: row.id,
+            subject: self.subject_of(&row),
+        })
+    }
+
     fn epochs(&self, held: &ProtectedState) -> Epochs {
-        if self.fresh { held.epochs } else { EPOCHS }
+        if self.apt { held.epochs } else { EPOCHS }
+    }
+
+    fn subject_of(&self, row: &TicketRow) -> Digest {
+        if self.apt {
+            row.subject
+        } else {
+            digest(&format!("subject {}", self.subject))
+        }
+    }
+
+    fn unused(&self, world: &Dump) -> u64 {
+        if self.apt {
+            100 + world.acts.len() as u64
+        } else {
+            self.act
+        }
+    }
+
+    fn waiting(&self, world: &Dump) -> ActId {
+        let waits = [State::Allowed, State::Escalated];
+        self.row(world, |row| waits.contains(&row.state))
+            .map_or(act(self.act), |row| row.id)
+    }
+
+    fn undelivered(&self, world: &Dump) -> ActId {
+        self.row(world, |row| row.undelivered)
+            .map_or(act(self.act), |row| row.id)
+    }
+
+    fn row<'w>(&self, world: &'w Dump, wanted: impl Fn(&ActRow) -> bool) -> Option<&'w ActRow> {
+        let wanted: Vec<_> = world
+            .acts
+            .iter()
+            .filter(|row| !self.apt || wanted(row))
+            .collect();
+        wanted.get(self.act as usize % wanted.len().max(1)).copied()
+    }
+
+    fn ticket_in(&self, world: &Dump, state: TicketState) -> TicketRow {
+        let wanted = |row: &&TicketRow| !self.apt || row.state == state;
+        let wanted: Vec<_> = world.tickets.iter().filter(wanted).collect();
+        let found = wanted
+            .get(self.ticket as usize % wanted.len().max(1))
+            .copied();
+        found.cloned().unwrap_or_else(|| TicketRow {
+            id: ticket(self.ticket),
+            state,
+            subject: digest("nothing"),
+            act: act(self.act),
+            created_at: at(0),
+            expires_at: at(0),
+            decided_at: None,
+            approver: None,
+            consumed_by: None,
+            display: None,
+        })
     }
 }

@@ -1,0 +1,192 @@
+//! Answers until they are delivered, and the lists that show what is open.
+
+use lychgate_core::{Code, State};
+
+use super::Place;
+use super::make::*;
+use crate::txn::{Deliver, Lapse, Note, Txn};
+use crate::{ActQuery, Store};
+
+type Make<'m> = &'m mut dyn FnMut() -> Box<dyn Place>;
+
+fn ready_store(make: Make<'_>) -> (Box<dyn Place>, Box<dyn Store>) {
+    let place = make();
+    let store = place.open();
+    ready(&*store);
+    (place, store)
+}
+
+pub fn a_delivered_answer_is_gone(make: Make<'_>) {
+    let (_place, store) = ready_store(make);
+    let row = |n| store.act(act(n)).unwrap().unwrap();
+    for n in 1..=3 {
+        done(&*store, boxed(dispatch(n)));
+    }
+    // Not settled yet: left alone.
+    store.note_delivered(act(1));
+    store.note_delivered(act(77));
+    done(&*store, Txn::Settle(settle(1, State::Effected)));
+    assert_eq!(row(1).answer.as_deref(), Some(&b"answer"[..]));
+    assert_eq!(row(1).read_back, None, "deleted at settlement");
+    assert!(row(1).undelivered);
+    store.note_delivered(act(1));
+    // Written with the next group.
+    done(
+        &*store,
+        Txn::Note(Note {
+            now: at(4),
+            receipts: vec![],
+        }),
+    );
+    assert_eq!((row(1).answer, row(1).undelivered), (None, false));
+
+    // Or by itself.
+    done(&*store, Txn::Settle(settle(2, State::Failed)));
+    store.note_delivered(act(2));
+    let mut looks = 0;
+    while row(2).undelivered {
+        looks += 1;
+        assert!(looks < 400, "not written in four seconds");
+        wait_ten_milliseconds();
+    }
+
+    // Durably.
+    done(&*store, Txn::Settle(settle(3, State::Indeterminate)));
+    assert!(row(3).read_back.is_some(), "reconciliation will want it");
+    let deliver = || {
+        Txn::Deliver(Deliver {
+            act: act(3),
+            now: at(5),
+            receipts: vec![entry("d")],
+        })
+    };
+    done(&*store, deliver());
+    assert_eq!((row(3).answer, row(3).undelivered), (None, false));
+    assert_eq!(
+        store.open_acts().unwrap().len(),
+        1,
+        "indeterminate acts stay open"
+    );
+    done(&*store, deliver());
+    let late = settle(3, State::Effected);
+    done(&*store, Txn::Settle(late));
+    assert!(row(3).undelivered && row(3).answer.is_some());
+}
+
+/// The suite has no clock to wait on; `recv_timeout` is the one wait that the house rules leave.
+fn wait_ten_milliseconds() {
+    let (_keep, receiver) = std::sync::mpsc::sync_channel::<()>(1);
+    let _ = receiver.recv_timeout(std::time::Duration::from_millis(10));
+}
+
+pub fn open_acts_are_what_equal_calls_are_held_against(make: Make<'_>) {
+    let (_place, store) = ready_store(make);
+    let open = || -> Vec<_> {
+        store
+            .open_acts()
+            .unwrap()
+            .into_iter()
+            .map(|row| (row.id, row.state))
+            .collect()
+    };
+    done(&*store, Txn::Issue(issue(1)));
+    done(&*store, Txn::Escalate(escalate(2, "s")));
+    done(&*store, Txn::Refuse(refuse(3, State::Refused)));
+    assert_eq!(open(), []);
+    for n in 4..=7 {
+        done(&*store, boxed(dispatch(n)));
+    }
+    done(&*store, Txn::Settle(settle(5, State::Indeterminate)));
+    done(&*store, Txn::Settle(settle(6, State::Effected)));
+    let mut delivered = settle(7, State::Effected);
+    delivered.undelivered = false;
+    done(&*store, Txn::Settle(delivered));
+    assert_eq!(
+        store.act(act(7)).unwrap().unwrap().answer,
+        None,
+        "kept only while undelivered"
+    );
+    let expected = [
+        (act(4), State::Dispatched),
+        (act(5), State::Indeterminate),
+        (act(6), State::Effected),
+    ];
+    assert_eq!(open(), expected);
+    assert!(
+        store
+            .open_acts()
+            .unwrap()
+            .iter()
+            .all(|row| row.answer.is_none())
+    );
+}
+
+pub fn an_answer_can_be_forgotten_while_the_act_stays_open(make: Make<'_>) {
+    let (_place, store) = ready_store(make);
+    done(&*store, boxed(dispatch(1)));
+    done(&*store, Txn::Settle(settle(1, State::Effected)));
+    done(
+        &*store,
+        Txn::Lapse(Lapse {
+            forget_answers: vec![act(1)],
+            ..Lapse::at(at(4))
+        }),
+    );
+    let row = store.act(act(1)).unwrap().unwrap();
+    assert_eq!((row.answer, row.undelivered), (None, true));
+    assert_eq!(store.open_acts().unwrap().len(), 1);
+}
+
+pub fn acts_are_listed_by_state_and_in_order(make: Make<'_>) {
+    let (_place, store) = ready_store(make);
+    for n in 1..=10 {
+        if n % 2 == 0 {
+            done(&*store, boxed(dispatch(n)));
+        } else {
+            let mut txn = refuse(n, State::Refused);
+            txn.code = Some(Code::FailClosed);
+            done(&*store, Txn::Refuse(txn));
+        }
+    }
+    let list = |state, after: Option<u64>, newest_first, limit| -> Vec<_> {
+        let query = ActQuery {
+            state,
+            after: after.map(act),
+            newest_first,
+            limit,
+        };
+        store
+            .acts(&query)
+            .unwrap()
+            .into_iter()
+            .map(|row| row.id)
+            .collect()
+    };
+    assert_eq!(list(None, None, false, 3), [act(1), act(2), act(3)]);
+    assert_eq!(list(None, None, true, 3), [act(10), act(9), act(8)]);
+    assert_eq!(list(None, Some(8), false, 9), [act(9), act(10)]);
+    assert_eq!(
+        list(Some(State::Dispatched), Some(8), true, 2),
+        [act(6), act(4)]
+    );
+    assert_eq!(
+        list(Some(State::Dispatched), None, false, 2),
+        [act(2), act(4)]
+    );
+    assert_eq!(
+        list(Some(State::Refused), Some(5), false, 9),
+        [act(7), act(9)]
+    );
+    assert!(list(Some(State::Escalated), None, false, 9).is_empty());
+    assert_eq!(
+        store.act(act(1)).unwrap().unwrap().code,
+        Some(Code::FailClosed)
+    );
+    assert_eq!(store.act(act(99)).unwrap(), None);
+    let counts = store.counts().unwrap();
+    assert_eq!(
+        (counts.of(State::Refused), counts.of(State::Dispatched)),
+        (5, 5)
+    );
+    assert_eq!(counts.total(), 10);
+}
