@@ -76,6 +76,7 @@ impl Gate {
         new: Applied,
         yes: Option<&ConfigurationChange>,
     ) -> Result<Digest, ControlRefused> {
+        let _alone = self.one_control().await;
         let current = self.current();
         let plan = self.plan(&new)?;
         if plan.wants_approver {
@@ -137,6 +138,7 @@ impl Gate {
         add: Vec<String>,
         remove: Vec<String>,
     ) -> Result<(), ControlRefused> {
+        let _alone = self.one_control().await;
         let current = self.current();
         let receipt = self
             .draft(ReceiptKind::Revoked, &current)
@@ -163,12 +165,14 @@ impl Gate {
     fn refresh(&self, applied: Arc<Applied>) -> Result<(), ControlRefused> {
         let state = self.store().protected_state().map_err(refused)?;
         let revoked = self.store().revocations().map_err(refused)?;
+        // Rules decided by under another configuration's digest would pass the sink's comparison.
+        if state.policy_digest != Some(applied.digest()) {
+            return Err(refused("the store holds another applied configuration"));
+        }
         self.replace_current(Current {
             epochs: state.epochs,
             purpose_epoch: state.purpose_epoch,
-            policy_digest: state
-                .policy_digest
-                .ok_or_else(|| refused("the store holds no applied configuration"))?,
+            policy_digest: applied.digest(),
             applied,
             revoked: revoked
                 .into_iter()

@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 
 use crate::approval::{Caller, Waited};
 use crate::gate::Gate;
-use crate::hold::{Connected, HeldAct, Predecessor, entry_of};
+use crate::hold::{Connected, HeldAct, entry_of};
 use crate::ped::{Denied, Verdict};
 use crate::sink::{Dispatched, FinalitySink, LiveInvocation};
 
@@ -73,12 +73,11 @@ impl Gate {
             }
             let now_connected = connected();
             let refusal = match self.live(&back, &now_connected) {
-                Some(live) => self.present(sink, &live, presented).await,
-                None => Err(self.refuse_unlive(presented).await),
+                Ok(live) => self.present(sink, &live, presented).await,
+                Err(code) => Err(self.refuse_unlive(presented, code).await),
             };
             match refusal {
                 Ok(dispatched) => {
-                    self.used_predecessor(&back);
                     return Passed::Dispatched {
                         held: Box::new(back),
                         dispatched,
@@ -86,22 +85,19 @@ impl Gate {
                 }
                 Err(refusal) => {
                     self.twins().close(act);
-                    if refusal.approval_lost && back.escalated.is_none() {
+                    if refusal.approval_lost {
                         // Another act used the approval first; this one asks for its own.
                         held = back;
+                        held.spent = false;
+                        held.claim = None;
                         continue;
                     }
-                    let code = if refusal.approval_lost {
-                        Code::EscalationRequired
-                    } else {
-                        refusal.code
-                    };
-                    let ticket = back.escalated;
+                    self.give_back(&back);
                     return Passed::Denied(Denied {
-                        code,
+                        code: refusal.code,
                         pointer: None,
                         act: Some(act),
-                        ticket,
+                        ticket: back.escalated,
                         state: State::Refused,
                     });
                 }
@@ -120,30 +116,36 @@ impl Gate {
     }
 
     /// The invocation as it would be made now, derived again from the live arguments and the current catalogue.
-    fn live<'a>(&self, held: &'a HeldAct, connected: &'a Connected) -> Option<LiveInvocation<'a>> {
+    fn live<'a>(
+        &self,
+        held: &'a HeldAct,
+        connected: &'a Connected,
+    ) -> Result<LiveInvocation<'a>, Code> {
         let current = self.current();
-        let server = current.applied.server(held.session.server())?;
+        let gone = Code::ToolSubstitution;
+        let server = current.applied.server(held.session.server()).ok_or(gone)?;
         let entry = entry_of(
             &current,
             held.session.server(),
             &held.proposal.function,
             held.found,
-        )?;
+        )
+        .ok_or(gone)?;
         let reach = entry
             .destinations(&held.proposal.arguments, self.paths(), server)
-            .ok()?;
+            .map_err(|_| Code::DestinationMismatch)?;
         let class = match held.found {
             crate::hold::Found::Method => {
                 server.method_class(held.proposal.method.name(), connected.listed)
             }
             _ => entry.class,
         };
-        Some(LiveInvocation {
+        Ok(LiveInvocation {
             holder: held.session.holder(),
             tool_id: held.session.server(),
             function_id: &held.proposal.function,
             endpoint: &connected.endpoint,
-            definition: connected.definition?,
+            definition: connected.definition.ok_or(gone)?,
             arguments: &held.proposal.canonical,
             continuation: held.continuation(),
             destination: reach.destination,
@@ -156,11 +158,12 @@ impl Gate {
     async fn refuse_unlive(
         self: &Arc<Self>,
         presented: crate::sink::Presented,
+        code: Code,
     ) -> crate::sink::SinkRefusal {
         let current = self.current();
         let why = "the live tool or destination is no longer the one decided on";
         let code = self
-            .record_sink_refusal(&presented, Code::ToolSubstitution, why, &current)
+            .record_sink_refusal(&presented, code, why, &current)
             .await;
         crate::sink::SinkRefusal {
             code,
@@ -170,6 +173,7 @@ impl Gate {
     }
 
     async fn withdraw(self: &Arc<Self>, held: HeldAct) -> Denied {
+        self.give_back(&held);
         let act = held.act.candidate_act_id;
         let whose = match held.escalated {
             Some(_) => lychgate_store::Whose::Existing(act),
@@ -191,16 +195,6 @@ impl Gate {
             act: Some(act),
             ticket: held.escalated,
             state: State::Withdrawn,
-        }
-    }
-
-    /// A retry names its predecessor once.
-    fn used_predecessor(&self, held: &HeldAct) {
-        let mut known = self.predecessors();
-        match held.predecessor {
-            Predecessor::Reconciled(act) => known.reconciled.retain(|_, other| *other != act),
-            Predecessor::Round(act) => known.rounds.retain(|_, other| *other != act),
-            Predecessor::None | Predecessor::UnknownRound => {}
         }
     }
 }

@@ -14,7 +14,7 @@ use lychgate_core::signed::{Mark, Signed};
 use lychgate_core::{Digest, Timestamp};
 use lychgate_keys::{KeyRing, Role, Sealer, TrustBundle};
 use lychgate_policy::Paths;
-use lychgate_store::{ActRow, Rejected, Store, StoreFault, Which};
+use lychgate_store::{ActRow, Rejected, Store, StoreFault, TicketState, Which};
 use tokio::sync::watch;
 
 use crate::approval::Approvals;
@@ -38,6 +38,8 @@ pub struct Gate {
     twins: Twins,
     approvals: Approvals,
     challenges: Challenges,
+    /// One change of the rules at a time: the view that decisions are made by is read back after each.
+    control: tokio::sync::Mutex<()>,
     /// What a retry may name: acts that reconciliation found without effect, and rounds that wait for input.
     predecessors: Mutex<Predecessors>,
     closing: watch::Sender<bool>,
@@ -106,6 +108,7 @@ impl Gate {
             twins: Twins::default(),
             approvals: Approvals::default(),
             challenges: Challenges::default(),
+            control: tokio::sync::Mutex::default(),
             predecessors: Mutex::default(),
             closing: watch::Sender::new(false),
             broken: AtomicBool::new(false),
@@ -165,6 +168,10 @@ impl Gate {
 
     pub(crate) fn challenges(&self) -> &Challenges {
         &self.challenges
+    }
+
+    pub(crate) async fn one_control(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.control.lock().await
     }
 
     pub(crate) fn entropy(&self) -> &dyn Entropy {
@@ -322,6 +329,9 @@ pub(crate) fn code_of(why: &Rejected) -> Code {
         } => Code::RevocationStateMismatch,
         Rejected::Revoked { .. } => Code::RevocationActive,
         Rejected::TicketExpired => Code::ApprovalExpired,
+        Rejected::TicketNotApproved {
+            state: TicketState::Denied,
+        } => Code::ApprovalDenied,
         Rejected::TicketNotPending { .. }
         | Rejected::TicketNotApproved { .. }
         | Rejected::UnknownTicket

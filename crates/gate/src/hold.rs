@@ -15,6 +15,7 @@ use lychgate_intake::{ActingMethod, Proposal};
 use lychgate_policy::{Reach, Resolution, SchemaFault, Server, ToolEntry, Unresolved};
 use lychgate_store as store;
 
+use crate::approval::Claim;
 use crate::current::Current;
 use crate::gate::Gate;
 use crate::receipts::destination_text;
@@ -51,6 +52,10 @@ pub struct HeldAct {
     pub(crate) began: Instant,
     /// It has a row in the store, waiting for this ticket.
     pub(crate) escalated: Option<TicketId>,
+    /// Its ticket is no other act's, as long as this act is in hand.
+    pub(crate) claim: Option<Claim>,
+    /// Its authority has been handed over: a second decision would be a replay.
+    pub(crate) spent: bool,
 }
 
 /// What a proposal's name resolved to.
@@ -89,6 +94,16 @@ impl HeldAct {
         &self.act
     }
 
+    /// What was emitted: its canonical arguments are the bytes to send.
+    pub fn proposal(&self) -> &Proposal {
+        &self.proposal
+    }
+
+    /// Whether its answer is kept until it is known to have reached the caller.
+    pub fn awaits_delivery(&self) -> bool {
+        self.twin().is_some()
+    }
+
     /// The catalogue entry, when the name resolved to one.
     pub(crate) fn entry(&self) -> Option<&ToolEntry> {
         entry_of(
@@ -99,14 +114,18 @@ impl HeldAct {
         )
     }
 
-    /// Whether equal calls matter: reads are exempt (PROFILE §5), and so is the retry of a multi-round call.
+    /// What equal calls are recognised by; reads are exempt (PROFILE §5).
     pub(crate) fn twin(&self) -> Option<Digest> {
-        let exempt = self.act.consequence_class == ConsequenceClass::Informational
-            || matches!(
-                self.predecessor,
-                Predecessor::Round(_) | Predecessor::UnknownRound
-            );
+        let exempt = self.act.consequence_class == ConsequenceClass::Informational;
         if exempt { None } else { twin_of(&self.act) }
+    }
+
+    /// Whether it continues a round: then no equal call holds it back.
+    pub(crate) fn continues(&self) -> bool {
+        matches!(
+            self.predecessor,
+            Predecessor::Round(_) | Predecessor::UnknownRound
+        )
     }
 
     //= PROFILE §11: no ids, times, epochs
@@ -250,9 +269,9 @@ impl Gate {
         )?;
         let has_program = entry.is_some_and(|entry| entry.roles(&proposal.arguments).has_program());
         let digest = act.digest().map_err(|_| Code::FailClosed)?;
-        let predecessor = self.predecessor(&proposal, &act);
         let vouched = act.instruction_provenance.is_some();
         let salt = self.fresh_salt()?;
+        let predecessor = self.claim_predecessor(&proposal, &act);
         Ok(HeldAct {
             session: Arc::clone(session),
             current: Arc::clone(&current),
@@ -269,6 +288,8 @@ impl Gate {
             vouched,
             began,
             escalated: None,
+            claim: None,
+            spent: false,
         })
     }
 
@@ -354,23 +375,45 @@ impl Gate {
         })
     }
 
-    fn predecessor(&self, proposal: &Proposal, act: &CandidateAct) -> Predecessor {
+    /// What the act repeats or continues, taken: of two equal live calls only one is the retry, or they would share an
+    /// idempotency key and a destination that honours it would drop the second.
+    fn claim_predecessor(&self, proposal: &Proposal, act: &CandidateAct) -> Predecessor {
         let Some(twin) = twin_of(act) else {
             return Predecessor::None;
         };
-        let known = self.predecessors();
+        let mut known = self.predecessors();
         match &proposal.continuation {
             Some(continuation) => {
                 let round = round_key(continuation.request_state.as_deref(), &twin);
                 known
                     .rounds
-                    .get(&round)
-                    .map_or(Predecessor::UnknownRound, |act| Predecessor::Round(*act))
+                    .remove(&round)
+                    .map_or(Predecessor::UnknownRound, Predecessor::Round)
             }
             None => known
                 .reconciled
-                .get(&twin)
-                .map_or(Predecessor::None, |act| Predecessor::Reconciled(*act)),
+                .remove(&twin)
+                .map_or(Predecessor::None, Predecessor::Reconciled),
+        }
+    }
+
+    /// An act ended before it was dispatched: a later one may name its predecessor.
+    pub(crate) fn give_back(&self, held: &HeldAct) {
+        let Some(twin) = twin_of(&held.act) else {
+            return;
+        };
+        let mut known = self.predecessors();
+        match held.predecessor {
+            Predecessor::Reconciled(act) => {
+                known.reconciled.entry(twin).or_insert(act);
+            }
+            Predecessor::Round(act) => {
+                let continuation = held.proposal.continuation.as_ref();
+                let state =
+                    continuation.and_then(|continuation| continuation.request_state.as_deref());
+                known.rounds.entry(round_key(state, &twin)).or_insert(act);
+            }
+            Predecessor::None | Predecessor::UnknownRound => {}
         }
     }
 }

@@ -14,6 +14,7 @@
 //! - [`twins`]: equal calls
 //! - [`control`]: what changes the rules
 //! - [`recover`]: what a gate does when it starts
+//! - [`first`]: the first lines of a record
 
 pub mod approval;
 mod challenge;
@@ -21,6 +22,7 @@ pub mod clock;
 pub mod control;
 pub mod current;
 pub mod doors;
+pub mod first;
 pub mod gate;
 pub mod hold;
 pub mod outcome;
@@ -28,6 +30,7 @@ pub mod paths;
 pub mod ped;
 pub mod receipts;
 pub mod recover;
+mod rotate;
 pub mod session;
 pub mod sink;
 pub mod twins;

@@ -133,7 +133,7 @@ impl Gate {
     /// The answer of a settled act has reached its caller.
     pub fn delivered(&self, act: ActId) {
         self.store().note_delivered(act);
-        self.twins().close(act);
+        self.twins().delivered(act);
     }
 
     /// The caller of a dispatched act is gone: its answer will not reach it.

@@ -1,6 +1,7 @@
 //! What a gate does before it decides anything, and from time to time: it settles what its predecessor left open, and
 //! ends what has run out (PROFILE §5).
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use lychgate_core::receipt::ReceiptKind;
@@ -113,15 +114,32 @@ impl Gate {
                     .remember_denial(ticket.subject, ticket.expires_at);
             }
         }
-        let query = ActQuery {
-            state: Some(State::ReconciledNoEffect),
-            after: None,
-            newest_first: true,
-            limit: PAGE,
-        };
-        for row in self.read(self.store().acts(&query))? {
-            if let Some(twin) = row.twin {
-                self.predecessors().reconciled.entry(twin).or_insert(row.id);
+        self.remember_reconciled()
+    }
+
+    /// Acts found without effect that nobody has repeated yet. One that was repeated is no retry's predecessor again: a
+    /// later equal call is a new act with an idempotency key of its own. So is the retry of one too long ago to tell.
+    fn remember_reconciled(self: &Arc<Self>) -> Result<(), Code> {
+        let mut repeated = HashSet::new();
+        let mut after = None;
+        for _ in 0..PAGES {
+            let query = ActQuery {
+                state: None,
+                after,
+                newest_first: true,
+                limit: PAGE,
+            };
+            let rows = self.read(self.store().acts(&query))?;
+            let Some(last) = rows.last() else { break };
+            after = Some(last.id);
+            for row in rows {
+                if row.effect.is_some() {
+                    repeated.extend(row.retry_of);
+                }
+                let open = row.state == State::ReconciledNoEffect && !repeated.contains(&row.id);
+                if let (true, Some(twin)) = (open, row.twin) {
+                    self.predecessors().reconciled.entry(twin).or_insert(row.id);
+                }
             }
         }
         Ok(())
@@ -201,3 +219,5 @@ impl Gate {
 
 /// Rows handled at a time.
 const PAGE: usize = 1000;
+/// How far back acts found without effect are looked for.
+const PAGES: usize = 10;

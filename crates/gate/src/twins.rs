@@ -48,32 +48,39 @@ struct Table {
 }
 
 impl Twins {
+    /// Judges a call that is not admitted yet, so that nobody is asked about one that would be refused.
+    pub(crate) fn look(&self, twin: &Digest, now: Timestamp) -> TwinVerdict {
+        self.table().judge(twin, now)
+    }
+
     /// Judges a call and, when it is new, enters it as live in the same step.
     pub(crate) fn admit(&self, twin: &Digest, act: ActId, now: Timestamp) -> TwinVerdict {
         let mut table = self.table();
-        let mut recorded = None;
-        for other in table.by_twin.get(twin).into_iter().flatten() {
-            match table.by_act.get(other).map(|(_, standing)| *standing) {
-                Some(Standing::Orphan | Standing::Indeterminate) => {
-                    return TwinVerdict::Unresolved(*other);
-                }
-                Some(Standing::Undelivered(at)) if now.since(at) >= KEPT => {
-                    return TwinVerdict::Unresolved(*other);
-                }
-                Some(Standing::Undelivered(_)) => recorded = Some(*other),
-                Some(Standing::Live) | None => {}
-            }
+        let verdict = table.judge(twin, now);
+        if verdict == TwinVerdict::New {
+            table.enter(*twin, act, Standing::Live);
         }
-        if let Some(other) = recorded {
-            return TwinVerdict::Recorded(other);
-        }
-        table.enter(twin.clone(), act, Standing::Live);
-        TwinVerdict::New
+        verdict
     }
 
-    /// An act was refused after admission, its outcome leaves nothing open, or its answer was delivered.
+    //= PROFILE §5: the retry of a multi-round call is no twin
+    /// Enters the retry of a round, which no equal call holds back. Later calls are held against it all the same: its
+    /// answer can be lost like any other.
+    pub(crate) fn enter(&self, twin: &Digest, act: ActId) {
+        self.table().enter(*twin, act, Standing::Live);
+    }
+
+    /// An act was refused after admission, or its outcome leaves nothing open.
     pub(crate) fn close(&self, act: ActId) {
         self.table().remove(act);
+    }
+
+    /// A settled act's answer reached its caller. One whose outcome is open stays open, whatever its caller was told.
+    pub(crate) fn delivered(&self, act: ActId) {
+        let mut table = self.table();
+        if let Some((_, Standing::Undelivered(_))) = table.by_act.get(&act) {
+            table.remove(act);
+        }
     }
 
     /// The caller of an act is gone.
@@ -118,8 +125,25 @@ impl Twins {
 }
 
 impl Table {
+    fn judge(&self, twin: &Digest, now: Timestamp) -> TwinVerdict {
+        let mut recorded = None;
+        for other in self.by_twin.get(twin).into_iter().flatten() {
+            match self.by_act.get(other).map(|(_, standing)| *standing) {
+                Some(Standing::Orphan | Standing::Indeterminate) => {
+                    return TwinVerdict::Unresolved(*other);
+                }
+                Some(Standing::Undelivered(at)) if now.since(at) >= KEPT => {
+                    return TwinVerdict::Unresolved(*other);
+                }
+                Some(Standing::Undelivered(_)) => recorded = Some(*other),
+                Some(Standing::Live) | None => {}
+            }
+        }
+        recorded.map_or(TwinVerdict::New, TwinVerdict::Recorded)
+    }
+
     fn enter(&mut self, twin: Digest, act: ActId, standing: Standing) {
-        self.by_twin.entry(twin.clone()).or_default().push(act);
+        self.by_twin.entry(twin).or_default().push(act);
         self.by_act.insert(act, (twin, standing));
     }
 
@@ -190,7 +214,18 @@ mod tests {
             twins.admit(&twin, act(2), at(600_010)),
             TwinVerdict::Unresolved(act(1))
         );
-        twins.close(act(1));
+        twins.delivered(act(1));
         assert_eq!(twins.admit(&twin, act(2), at(700_000)), TwinVerdict::New);
+    }
+
+    #[test]
+    fn telling_the_caller_that_an_outcome_is_unknown_does_not_close_it() {
+        let twins = Twins::default();
+        let twin = Digest::sha256(b"call");
+        let now = Timestamp::from_millis(0);
+        assert_eq!(twins.admit(&twin, act(1), now), TwinVerdict::New);
+        twins.indeterminate(act(1));
+        twins.delivered(act(1));
+        assert_eq!(twins.look(&twin, now), TwinVerdict::Unresolved(act(1)));
     }
 }

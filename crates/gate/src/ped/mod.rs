@@ -14,6 +14,7 @@ use lychgate_policy::Finding;
 use lychgate_store as store;
 use zeroize::Zeroizing;
 
+use crate::approval::License;
 use crate::gate::Gate;
 use crate::hold::{HeldAct, Predecessor};
 use crate::receipts::{part_of, part_of_nothing};
@@ -65,7 +66,8 @@ impl Allowed {
     }
 
     /// Parts with the authority: the held act stays, to send what was hashed; the rest goes to the sink.
-    pub fn into_parts(self) -> (HeldAct, Presented) {
+    pub fn into_parts(mut self) -> (HeldAct, Presented) {
+        self.held.spent = true;
         (self.held, self.presented)
     }
 }
@@ -131,7 +133,7 @@ impl Gate {
 
     async fn ask_or_license(
         self: &Arc<Self>,
-        held: HeldAct,
+        mut held: HeldAct,
         code: Code,
         why: &'static str,
         judged: Judgement,
@@ -147,21 +149,24 @@ impl Gate {
                     .await,
             );
         };
+        //= PROFILE §7: the twin check comes before the approval, so nobody is asked about a call that would fail anyway
+        if let (None, false, Some(twin)) = (held.escalated, held.continues(), held.twin()) {
+            match self.twins().look(&twin, self.now()) {
+                TwinVerdict::New => {}
+                TwinVerdict::Recorded(act) => return self.recorded(held, act, judged).await,
+                TwinVerdict::Unresolved(act) => return self.unresolved(held, act, judged).await,
+            }
+        }
         match self.license(&held, &subject) {
-            Ok(crate::approval::License::Approved(ticket)) => {
+            Ok(License::Approved(ticket, claim)) => {
                 let approval = store::Approval { ticket, subject };
+                held.claim = claim.or(held.claim);
                 self.allow(held, judged, Some(approval)).await
             }
-            Ok(crate::approval::License::Denied) => Verdict::Deny(
-                self.deny(
-                    held,
-                    Code::ApprovalDenied,
-                    "a person denied an equal act",
-                    judged,
-                )
-                .await,
-            ),
-            Ok(crate::approval::License::Ask(awaited)) => {
+            Ok(License::Refused(code, why)) => {
+                Verdict::Deny(self.deny(held, code, why, judged).await)
+            }
+            Ok(License::Ask(awaited)) => {
                 self.escalate(held, code, why, judged, subject, awaited)
                     .await
             }
@@ -178,17 +183,16 @@ impl Gate {
         judged: Judgement,
         approval: Option<store::Approval>,
     ) -> Verdict {
-        if let Some(twin) = held.twin() {
-            match self
-                .twins()
-                .admit(&twin, held.act.candidate_act_id, self.now())
-            {
+        let act = held.act.candidate_act_id;
+        match held.twin() {
+            None => {}
+            Some(twin) if held.continues() => self.twins().enter(&twin, act),
+            Some(twin) => match self.twins().admit(&twin, act, self.now()) {
                 TwinVerdict::New => {}
                 TwinVerdict::Recorded(act) => return self.recorded(held, act, judged).await,
                 TwinVerdict::Unresolved(act) => return self.unresolved(held, act, judged).await,
-            }
+            },
         }
-        let act = held.act.candidate_act_id;
         match self.issue(held, judged.predicates, approval) {
             Ok(allowed) => Verdict::Allow(Box::new(allowed)),
             Err((held, code)) => {
@@ -243,6 +247,7 @@ impl Gate {
         why: &'static str,
         judged: Judgement,
     ) -> Denied {
+        self.give_back(&held);
         let resolved = held.found != crate::hold::Found::Unknown;
         let part = part_of(&held.act, held.digest, &held.salt, resolved, held.vouched);
         let draft = self
@@ -293,9 +298,32 @@ impl Gate {
             now: self.now(),
             receipts: vec![receipt],
         };
-        match self.store().commit(store::Txn::Refuse(refuse)).await {
-            Ok(store::Committed::Done(_)) => code,
+        self.commit_denial(refuse, code).await
+    }
+
+    /// Commits a denial. An act that was to get its first row here and has one already is a replay: its row stays as it
+    /// is, and the denial is a line in the record all the same.
+    pub(crate) async fn commit_denial(self: &Arc<Self>, refuse: store::Refuse, code: Code) -> Code {
+        let note = match refuse.whose {
+            store::Whose::New(_) => Some(store::Note {
+                now: refuse.now,
+                receipts: refuse.receipts.clone(),
+            }),
+            store::Whose::Existing(_) => None,
+        };
+        match (self.store().commit(store::Txn::Refuse(refuse)).await, note) {
+            (Ok(store::Committed::Done(_)), _) => code,
+            (Ok(store::Committed::Rejected(_)), Some(note)) => self.commit_note(note, code).await,
             //= PROFILE §4: if that commit fails the answer is DENY EF-080
+            (Ok(store::Committed::Rejected(_)), None) => Code::FailClosed,
+            (Err(fault), _) => self.store_fault(&fault),
+        }
+    }
+
+    /// Commits a denial that moves no row.
+    pub(crate) async fn commit_note(self: &Arc<Self>, note: store::Note, code: Code) -> Code {
+        match self.store().commit(store::Txn::Note(note)).await {
+            Ok(store::Committed::Done(_)) => code,
             Ok(store::Committed::Rejected(_)) => Code::FailClosed,
             Err(fault) => self.store_fault(&fault),
         }

@@ -89,10 +89,16 @@ impl Gate {
             "the holder is not this connection, or is gone",
         );
         judging.require(
-            act.freshness.nonce.count > 0 && self.now() < act.expires_at,
+            !held.spent,
             |p| &mut p.freshness_valid,
             Code::ReplayDetected,
-            "the act is not fresh",
+            "the act was decided before",
+        );
+        judging.require(
+            self.now() < act.expires_at,
+            |p| &mut p.freshness_valid,
+            Code::StaleAuthority,
+            "the act has expired",
         );
         let now = self.current();
         let minted = act.policy_state.epochs();

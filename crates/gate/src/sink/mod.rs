@@ -18,7 +18,7 @@ use lychgate_core::verification::{
 use lychgate_core::{Code, ConsequenceClass, Digest, State};
 use lychgate_store as store;
 
-pub use self::permit::{Attempt, Begun, End, NotSent, Permit, Unknown};
+pub use self::permit::{Attempt, Begun, Effect, End, NotSent, Permit, Unknown};
 use self::verify::Verified;
 use crate::current::Current;
 use crate::gate::Gate;
@@ -163,13 +163,7 @@ impl Gate {
         let current = self.current();
         let effect = match self.fresh_effect_id() {
             Ok(effect) => effect,
-            Err(code) => {
-                return Err(SinkRefusal {
-                    code,
-                    verification: None,
-                    approval_lost: false,
-                });
-            }
+            Err(code) => return Err(self.refuse_bare(&presented, code, &current).await),
         };
         let verified = match self.verify(sink, live, &presented, &current) {
             Ok(verified) => verified,
@@ -197,26 +191,20 @@ impl Gate {
         verified: Verified,
         current: &Arc<Current>,
     ) -> Result<Dispatched, SinkRefusal> {
-        let closed = |code| SinkRefusal {
-            code,
-            verification: None,
-            approval_lost: false,
-        };
         let first = match &presented.origin {
             Origin::Fresh(fresh) => fresh.first_of_chain,
             Origin::Stored => presented.act.candidate_act_id,
         };
         let idempotency_key = live.idempotent.then(|| idempotency_key(first));
-        let verification = self.signed_yes(effect, &verified).map_err(closed)?;
-        let txn = self
-            .dispatch_txn(
-                effect,
-                idempotency_key.as_deref(),
-                &presented,
-                &verified,
-                current,
-            )
-            .map_err(closed)?;
+        let key = idempotency_key.as_deref();
+        let prepared = self.signed_yes(effect, &verified).and_then(|verification| {
+            let txn = self.dispatch_txn(effect, key, &presented, &verified, current)?;
+            Ok((verification, txn))
+        });
+        let (verification, txn) = match prepared {
+            Ok(prepared) => prepared,
+            Err(code) => return Err(self.refuse_bare(&presented, code, current).await),
+        };
         match self
             .store()
             .commit(store::Txn::Dispatch(Box::new(txn)))
@@ -232,12 +220,15 @@ impl Gate {
                 })
             }
             Ok(store::Committed::Rejected(why)) => {
-                let approval_lost = matches!(
-                    why,
-                    store::Rejected::TicketConsumed
-                        | store::Rejected::TicketNotApproved { .. }
-                        | store::Rejected::TicketExpired
-                );
+                // An act that waited for its own ticket has nothing else to be licensed by.
+                let waited = matches!(&presented.origin, Origin::Fresh(fresh) if fresh.escalated);
+                let approval_lost = !waited
+                    && matches!(
+                        why,
+                        store::Rejected::TicketConsumed
+                            | store::Rejected::TicketNotApproved { .. }
+                            | store::Rejected::TicketExpired
+                    );
                 let code = crate::gate::code_of(&why);
                 let checks = verified.checks.after_rejection(&why);
                 let verification = self.signed_refusal(effect, checks, code);
@@ -258,7 +249,29 @@ impl Gate {
                     approval_lost,
                 })
             }
-            Err(fault) => Err(closed(self.store_fault(&fault))),
+            Err(fault) => Err(SinkRefusal {
+                code: self.store_fault(&fault),
+                verification: None,
+                approval_lost: false,
+            }),
+        }
+    }
+
+    /// A refusal before any check could be signed; recorded like every other.
+    async fn refuse_bare(
+        self: &Arc<Self>,
+        presented: &Presented,
+        code: Code,
+        current: &Current,
+    ) -> SinkRefusal {
+        let why = "the dispatch could not be prepared";
+        let code = self
+            .record_sink_refusal(presented, code, why, current)
+            .await;
+        SinkRefusal {
+            code,
+            verification: None,
+            approval_lost: false,
         }
     }
 
@@ -402,27 +415,24 @@ impl Gate {
             return Code::FailClosed;
         };
         let now = self.now();
-        let txn = match &presented.origin {
-            Origin::Fresh(fresh) => store::Txn::Refuse(store::Refuse {
-                whose: if fresh.escalated {
+        let receipts = vec![receipt];
+        match &presented.origin {
+            Origin::Fresh(fresh) => {
+                let whose = if fresh.escalated {
                     store::Whose::Existing(act.candidate_act_id)
                 } else {
                     store::Whose::New(Box::new(fresh.new_act.clone()))
-                },
-                to: State::Refused,
-                code: Some(code),
-                now,
-                receipts: vec![receipt],
-            }),
-            Origin::Stored => store::Txn::Note(store::Note {
-                now,
-                receipts: vec![receipt],
-            }),
-        };
-        match self.store().commit(txn).await {
-            Ok(store::Committed::Done(_)) => code,
-            Ok(store::Committed::Rejected(_)) => Code::FailClosed,
-            Err(fault) => self.store_fault(&fault),
+                };
+                let refuse = store::Refuse {
+                    whose,
+                    to: State::Refused,
+                    code: Some(code),
+                    now,
+                    receipts,
+                };
+                self.commit_denial(refuse, code).await
+            }
+            Origin::Stored => self.commit_note(store::Note { now, receipts }, code).await,
         }
     }
 }

@@ -78,6 +78,15 @@ impl Permit {
     }
 }
 
+/// Something that takes effect outside the gate. Its one way to act takes a [`Permit`] by value.
+pub trait Effect {
+    /// What the destination said, for the caller.
+    type Answer;
+
+    /// Acts once, spending the permit at the first byte, and tells how it ended.
+    fn perform(self, permit: Permit) -> impl Future<Output = (Attempt, Self::Answer)> + Send;
+}
+
 /// A spent permit: the first byte may have left, so from here on a missing answer is `indeterminate`.
 #[derive(Debug)]
 #[must_use = "what has begun must be settled"]

@@ -3,73 +3,44 @@
 //! An approval is an input to the PED, never a substitute for the sink: a waiting act whose ticket is approved is
 //! decided again under the policy of that moment.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+mod license;
+mod show;
+
+use std::sync::Arc;
 use std::time::Duration;
 
-use lychgate_core::id::{ActId, TicketId};
-use lychgate_core::json::{self, Object, Value};
+use lychgate_core::id::TicketId;
 use lychgate_core::receipt::ReceiptKind;
 use lychgate_core::{Code, Digest, State, Timestamp, jcs};
 use lychgate_keys::Role;
 use lychgate_keys::verdict::{ApprovalVerdict, Verdict as Ruling};
-use lychgate_store::{self as store, TicketRow, TicketState};
+use lychgate_store::{self as store, TicketState};
 use tokio::sync::watch;
 
+use self::license::Tickets;
+pub(crate) use self::license::{Claim, License};
+pub use self::show::PendingTicket;
+use self::show::{display_label, display_of};
 use crate::gate::{Gate, code_of};
 use crate::hold::HeldAct;
 use crate::ped::{Denied, Escalated, Judgement, Verdict};
 use crate::receipts::part_of;
 
-/// What is known of tickets in memory: who waits, and which subjects a person has said no to.
+/// What is known of tickets in memory.
 #[derive(Debug)]
 pub(crate) struct Approvals {
-    inner: Mutex<Waiting>,
+    tickets: Tickets,
     /// Moves with every decision; each waiter looks at its own ticket then.
     decided: watch::Sender<u64>,
-}
-
-#[derive(Debug, Default)]
-struct Waiting {
-    by_ticket: HashMap<TicketId, usize>,
-    denied: HashMap<Digest, Timestamp>,
 }
 
 impl Default for Approvals {
     fn default() -> Self {
         Self {
-            inner: Mutex::default(),
+            tickets: Tickets::default(),
             decided: watch::Sender::new(0),
         }
     }
-}
-
-/// What the approvals say to an act that needs one.
-#[derive(Debug)]
-pub(crate) enum License {
-    /// A person said yes to exactly this, and nobody has used it.
-    Approved(TicketId),
-    /// A person said no to exactly this, not long ago.
-    Denied,
-    /// Ask; with a new ticket, or on one that is pending and whose caller has gone.
-    Ask(Option<TicketId>),
-}
-
-/// What a person is shown of a ticket. The digests are of exactly the text that is shown.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PendingTicket {
-    /// The ticket.
-    pub id: TicketId,
-    /// What an approval would be for.
-    pub subject: Digest,
-    /// When it was made.
-    pub created_at: Timestamp,
-    /// Until when it can be decided and used.
-    pub expires_at: Timestamp,
-    /// Whether its caller still waits.
-    pub waiting: bool,
-    /// The sealed display, opened: an object with `tool_id`, `function_id`, `arguments` (canonical text) and more.
-    pub display: Value,
 }
 
 /// How a wait ended.
@@ -117,82 +88,22 @@ impl Caller {
 }
 
 impl Approvals {
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(crate) fn remember_denial(&self, subject: Digest, until: Timestamp) {
-        let mut waiting = self.waiting();
-        if waiting.denied.len() >= MOST_DENIALS {
-            waiting.denied.clear();
-        }
-        waiting.denied.insert(subject, until);
+        self.tickets.remember_denial(subject, until);
     }
 
-    fn is_denied(&self, subject: &Digest, now: Timestamp) -> bool {
-        let mut waiting = self.waiting();
-        waiting.denied.retain(|_, until| now < *until);
-        waiting.denied.contains_key(subject)
-    }
-
+    /// Whether an act in hand has the ticket.
     pub(crate) fn is_waited_for(&self, ticket: TicketId) -> bool {
-        self.waiting().by_ticket.contains_key(&ticket)
+        self.tickets.is_claimed(ticket)
     }
 
     fn announce(&self) {
         self.decided
             .send_modify(|count| *count = count.wrapping_add(1));
     }
-
-    fn enter(self: &Approvals, ticket: TicketId) {
-        *self.waiting().by_ticket.entry(ticket).or_default() += 1;
-    }
-
-    fn leave(&self, ticket: TicketId) {
-        let mut waiting = self.waiting();
-        if let Some(count) = waiting.by_ticket.get_mut(&ticket) {
-            *count -= 1;
-            if *count == 0 {
-                waiting.by_ticket.remove(&ticket);
-            }
-        }
-    }
 }
 
 impl Gate {
-    pub(crate) fn license(&self, held: &HeldAct, subject: &Digest) -> Result<License, Code> {
-        let now = self.now();
-        let read = |result: Result<Option<TicketRow>, store::StoreFault>| {
-            result.map_err(|fault| self.store_fault(&fault))
-        };
-        if let Some(own) = held.escalated {
-            // A waiting act lives and dies with its own ticket.
-            let row = read(self.store().ticket(own))?;
-            return Ok(match row {
-                Some(row) if row.state == TicketState::Approved && row.subject == *subject => {
-                    License::Approved(own)
-                }
-                _ => License::Denied,
-            });
-        }
-        if self.approvals().is_denied(subject, now) {
-            return Ok(License::Denied);
-        }
-        let Some(row) = read(self.store().ticket_for_subject(subject))? else {
-            return Ok(License::Ask(None));
-        };
-        let waited_for = self.approvals().is_waited_for(row.id);
-        Ok(match row.state {
-            // One whose caller still waits is that caller's: two equal live calls are two acts.
-            _ if waited_for || now >= row.expires_at => License::Ask(None),
-            TicketState::Approved => License::Approved(row.id),
-            TicketState::Pending => License::Ask(Some(row.id)),
-            TicketState::Denied | TicketState::Expired | TicketState::Consumed => {
-                License::Ask(None)
-            }
-        })
-    }
-
     pub(crate) async fn escalate(
         self: &Arc<Self>,
         mut held: HeldAct,
@@ -200,11 +111,16 @@ impl Gate {
         why: &'static str,
         judged: Judgement,
         subject: Digest,
-        pending: Option<TicketId>,
+        pending: Option<Claim>,
     ) -> Verdict {
         let prepared = self.prepare_ticket(&held, code, why, subject, pending);
         let (ticket, awaited) = match prepared {
-            Ok(prepared) => prepared,
+            Ok((claim, awaited)) => {
+                // Taken before anybody else can see the ticket.
+                let ticket = claim.ticket();
+                held.claim = Some(claim);
+                (ticket, awaited)
+            }
             Err(code) => {
                 return Verdict::Deny(
                     self.deny(held, code, "no ticket could be made", judged)
@@ -244,7 +160,6 @@ impl Gate {
         };
         match self.store().commit(store::Txn::Escalate(txn)).await {
             Ok(store::Committed::Done(_)) => {
-                self.approvals().enter(ticket);
                 held.escalated = Some(ticket);
                 Verdict::Escalate(Box::new(Escalated { held, ticket }))
             }
@@ -271,11 +186,12 @@ impl Gate {
         code: Code,
         why: &'static str,
         subject: Digest,
-        pending: Option<TicketId>,
-    ) -> Result<(TicketId, store::Awaited), Code> {
-        if let Some(ticket) = pending {
+        pending: Option<Claim>,
+    ) -> Result<(Claim, store::Awaited), Code> {
+        if let Some(claim) = pending {
+            let ticket = claim.ticket();
             return Ok((
-                ticket,
+                claim,
                 store::Awaited::Pending(store::Approval { ticket, subject }),
             ));
         }
@@ -293,7 +209,8 @@ impl Gate {
             display: sealed,
             expires_at: now.after(lifetime),
         };
-        Ok((id, store::Awaited::New(ticket)))
+        let claim = self.approvals().tickets.claim(id).ok_or(Code::FailClosed)?;
+        Ok((claim, store::Awaited::New(ticket)))
     }
 
     //= PROFILE §4: a caller who vanished while its act was held has withdrawn it
@@ -318,7 +235,6 @@ impl Gate {
                 () = tokio::time::sleep(LOOK_AGAIN) => {}
             }
         };
-        self.approvals().leave(ticket);
         if ended == Ended::Approved && !caller.is_gone() {
             return Waited::Approved(Box::new(held));
         }
@@ -343,18 +259,9 @@ impl Gate {
     }
 
     async fn end_wait(self: &Arc<Self>, held: HeldAct, ticket: TicketId, ended: Ended) -> Denied {
+        self.give_back(&held);
         let (to, code, why) = match ended {
-            // The commit of the denial has moved every act that waited for the ticket.
-            Ended::Denied => {
-                let act = Some(held.act.candidate_act_id);
-                return Denied {
-                    code: Code::ApprovalDenied,
-                    pointer: None,
-                    act,
-                    ticket: Some(ticket),
-                    state: State::Refused,
-                };
-            }
+            Ended::Denied => (State::Refused, Code::ApprovalDenied, "a person denied it"),
             Ended::Expired => (
                 State::Expired,
                 Code::ApprovalExpired,
@@ -376,24 +283,58 @@ impl Gate {
                 "the ticket cannot be read",
             ),
         };
+        let act = held.act.candidate_act_id;
+        let told = |code, state| Denied {
+            code,
+            pointer: None,
+            act: Some(act),
+            ticket: Some(ticket),
+            state,
+        };
+        let code = self.commit_end(&held, ticket, (to, code, why)).await;
+        // A denial that was committed while the wait ended otherwise has moved the act.
+        if code == Code::FailClosed
+            && let Ok(row) = self.row(act)
+            && row.state == State::Refused
+        {
+            let denied = (State::Refused, Code::ApprovalDenied, "a person denied it");
+            return told(self.commit_end(&held, ticket, denied).await, State::Refused);
+        }
+        told(code, to)
+    }
+
+    async fn commit_end(
+        self: &Arc<Self>,
+        held: &HeldAct,
+        ticket: TicketId,
+        (to, code, why): (State, Code, &'static str),
+    ) -> Code {
+        let kind = match code {
+            Code::ApprovalDenied => ReceiptKind::Denied,
+            _ => ReceiptKind::Lapsed,
+        };
         let part = part_of(&held.act, held.digest, &held.salt, true, held.vouched);
         let draft = self
-            .draft(ReceiptKind::Lapsed, &held.current)
+            .draft(kind, &held.current)
             .act(part, to)
             .code(Some(code))
             .policy(held.current.policy_digest)
             .ticket(Some(ticket))
             .detail(why);
-        let act = held.act.candidate_act_id;
-        let code = self
-            .commit_refusal(draft, store::Whose::Existing(act), to, code)
-            .await;
-        Denied {
-            code,
-            pointer: None,
-            act: Some(act),
-            ticket: Some(ticket),
-            state: to,
+        if code != Code::ApprovalDenied {
+            let whose = store::Whose::Existing(held.act.candidate_act_id);
+            return self.commit_refusal(draft, whose, to, code).await;
+        }
+        // The commit of the denial has moved every act that waited for the ticket; this is its line in the record.
+        match draft.entry() {
+            Ok(receipt) => {
+                let note = store::Note {
+                    now: self.now(),
+                    receipts: vec![receipt],
+                };
+                self.commit_note(note, code).await
+            }
+            Err(_) => Code::FailClosed,
         }
     }
 
@@ -425,6 +366,7 @@ impl Gate {
             .draft(kind, &current)
             .policy(current.policy_digest)
             .ticket(Some(row.id))
+            .code((!approve).then_some(Code::ApprovalDenied))
             .approver(Some(verdict.mark.key_id.clone()))
             .entry()
             .map_err(|fault| fault.to_string())?;
@@ -451,55 +393,6 @@ impl Gate {
             }
         }
     }
-
-    /// The tickets that wait for a person, oldest first, with what the person is to be shown.
-    ///
-    /// # Errors
-    /// When the store cannot answer.
-    pub fn pending(&self) -> Result<Vec<PendingTicket>, store::StoreFault> {
-        let now = self.now();
-        let mut pending = Vec::new();
-        for row in self
-            .store()
-            .tickets(Some(TicketState::Pending), MOST_PENDING)?
-        {
-            if now >= row.expires_at {
-                continue;
-            }
-            // Rows of a list come without their sealed bytes.
-            if let Some(ticket) = self.pending_ticket(row.id)? {
-                pending.push(ticket);
-            }
-        }
-        pending.reverse();
-        Ok(pending)
-    }
-
-    /// One ticket that waits for a person.
-    ///
-    /// # Errors
-    /// When the store cannot answer.
-    pub fn pending_ticket(&self, id: TicketId) -> Result<Option<PendingTicket>, store::StoreFault> {
-        let Some(row) = self.store().ticket(id)? else {
-            return Ok(None);
-        };
-        let opened = row
-            .display
-            .as_ref()
-            .and_then(|sealed| self.sealer().open(&display_label(id), sealed).ok());
-        let display = opened.and_then(|bytes| json::parse(&bytes, &json::Limits::CANON).ok());
-        let (TicketState::Pending, Some(display)) = (row.state, display) else {
-            return Ok(None);
-        };
-        Ok(Some(PendingTicket {
-            id,
-            subject: row.subject,
-            created_at: row.created_at,
-            expires_at: row.expires_at,
-            waiting: self.approvals().is_waited_for(id),
-            display,
-        }))
-    }
 }
 
 /// How a wait ended, before it is committed.
@@ -513,105 +406,7 @@ enum Ended {
     Unreadable,
 }
 
-/// Everything the approver decides on: from the act, the live call and the catalogue; no words of the model's own.
-fn display_of(held: &HeldAct, code: Code, why: &str) -> Option<Value> {
-    let act = &held.act;
-    let mut display = Object::new();
-    let mut put = |key: &str, value: Value| drop(display.insert(key.to_owned(), value));
-    put(
-        "candidate_act_id",
-        Value::from(act.candidate_act_id.to_string()),
-    );
-    put("tool_id", Value::from(act.tool.tool_id.as_str()));
-    put("function_id", Value::from(act.tool.function_id.as_str()));
-    put("endpoint", Value::from(held.connected.endpoint.as_str()));
-    put(
-        "arguments",
-        Value::from(String::from_utf8(held.proposal.canonical.clone()).ok()?),
-    );
-    put(
-        "arguments_digest",
-        Value::from(held.proposal.digest.to_base64url()),
-    );
-    put("agent_id", Value::from(act.agent.agent_id.as_str()));
-    put(
-        "principal_id",
-        Value::from(act.initiating_principal.principal_id.as_str()),
-    );
-    put(
-        "purpose",
-        Value::from(act.purpose.declared_purpose.as_str()),
-    );
-    put(
-        "consequence_class",
-        Value::from(act.consequence_class.name()),
-    );
-    let source = act
-        .instruction_provenance
-        .as_ref()
-        .map(json::to_value)
-        .transpose()
-        .ok()?;
-    put(
-        "provenance",
-        source.unwrap_or_else(|| Value::from("UNKNOWN")),
-    );
-    put("vouched", Value::from(held.vouched));
-    put(
-        "destination",
-        json::to_value(&act.destination.clone().unwrap_or_default()).ok()?,
-    );
-    let targets = held
-        .reach
-        .as_ref()
-        .map(|reach| reach.targets.clone())
-        .unwrap_or_default();
-    put(
-        "targets",
-        Value::Array(
-            targets
-                .iter()
-                .map(|target| Value::from(target.canonical.as_str()))
-                .collect(),
-        ),
-    );
-    let recipients = held
-        .reach
-        .as_ref()
-        .map(|reach| reach.recipients.clone())
-        .unwrap_or_default();
-    put(
-        "recipients",
-        Value::Array(
-            recipients
-                .iter()
-                .map(|one| Value::from(one.as_str()))
-                .collect(),
-        ),
-    );
-    put("code", Value::from(code.number()));
-    put("why", Value::from(why));
-    Some(Value::Object(display))
-}
-
-fn display_label(ticket: TicketId) -> Vec<u8> {
-    format!("ticket:{ticket}").into_bytes()
-}
-
 /// A waiter looks at its ticket by itself at least this often, so that expiry is noticed.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
-/// Denials remembered by subject until their ticket's time is over.
-const MOST_DENIALS: usize = 4096;
 /// The most tickets shown at once.
 pub(crate) const MOST_PENDING: usize = 10_000;
-
-/// So that the act id of a waiting ticket can be told.
-impl PendingTicket {
-    /// The act that asked.
-    pub fn act(&self) -> Option<ActId> {
-        self.display
-            .get("candidate_act_id")
-            .and_then(Value::as_str)
-            .and_then(|text| text.parse().ok())
-    }
-}
