@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use lychgate_core::ConsequenceClass;
 
 use super::{Effect, List, shown};
-use crate::model::{ErrorMeaning, Model, Role, Rule, ServerModel, ToolModel};
+use crate::model::{ErrorMeaning, Model, Profile, Role, Rule, ServerModel, ToolModel};
 
 pub(super) fn servers(old: &Model, new: &Model, list: &mut List) {
     let names = old.servers.keys().chain(new.servers.keys()).collect::<BTreeSet<_>>();
@@ -29,6 +29,7 @@ pub(super) fn servers(old: &Model, new: &Model, list: &mut List) {
 
 fn server(name: &str, (old_model, old): (&Model, &ServerModel), (new_model, new): (&Model, &ServerModel), list: &mut List) {
     let what = |key: &str| format!("server {name}: {key}");
+    let strict = old_model.profile == Profile::Strict || new_model.profile == Profile::Strict;
     if old.command != new.command {
         let command = new.command.iter().map(|word| shown(word)).collect::<Vec<_>>().join(" ");
         list.widens(format!("server {name}: now runs {command}"));
@@ -52,7 +53,7 @@ fn server(name: &str, (old_model, old): (&Model, &ServerModel), (new_model, new)
                 if before != after {
                     list.widens(format!("{what}: its definition changes"));
                 }
-                tool(&what, (&effective(name, old, function), old), (&effective(name, new, function), new), list);
+                tool(&what, strict, (&effective(name, old, function), old), (&effective(name, new, function), new), list);
             }
         }
     }
@@ -60,7 +61,7 @@ fn server(name: &str, (old_model, old): (&Model, &ServerModel), (new_model, new)
     for method in methods {
         let what = format!("server {name}: method {}", shown(method));
         match (old.methods.get(method), new.methods.get(method)) {
-            (Some(before), Some(after)) => tool(&what, (before, old), (after, new), list),
+            (Some(before), Some(after)) => tool(&what, strict, (before, old), (after, new), list),
             // Some methods have rules of their own when no entry speaks of them, some are refused: nobody can rank it.
             _ => list.widens(format!("{what}: its entry comes or goes")),
         }
@@ -93,10 +94,12 @@ fn errors(what: &str, old: ErrorMeaning, new: ErrorMeaning, list: &mut List) {
     }
 }
 
-fn tool(what: &str, (old, old_server): (&ToolModel, &ServerModel), (new, new_server): (&ToolModel, &ServerModel), list: &mut List) {
+fn tool(what: &str, strict: bool, (old, old_server): (&ToolModel, &ServerModel), (new, new_server): (&ToolModel, &ServerModel), list: &mut List) {
     if old.class != new.class {
-        // A class that must name who receives is stricter than OTHER in that.
-        let narrower = new.class == ConsequenceClass::Other && !old.class.needs_recipient();
+        // OTHER asks. Two things are denied instead: a missing recipient, and, where it is strict, a read outside the
+        // roots.
+        let denied = old.class.needs_recipient() || (strict && old.class == ConsequenceClass::Informational);
+        let narrower = new.class == ConsequenceClass::Other && !denied;
         let effect = if narrower { Effect::Narrows } else { Effect::Widens };
         list.push(effect, format!("{what}: class {} -> {}", old.class.name(), new.class.name()));
     }

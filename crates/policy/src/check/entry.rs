@@ -35,6 +35,9 @@ pub(super) fn entries(name: &str, server: &ServerModel, model: &Model, found: &m
         } else if EFFECT_FREE.contains(&method.as_str()) || method.starts_with("notifications/") || method == "tools/call" {
             found.push(Problem::new(&entry.path, format!("method {} is the gate's own business", quoted(method))));
         }
+        if tool.definition.is_some() {
+            found.push(entry.problem(&["definition"], "a method has no `definition`: only tools are pinned"));
+        }
         if !tool.aliases.is_empty() {
             found.push(entry.problem(&["aliases"], "a method has no aliases"));
         }

@@ -42,8 +42,7 @@ fn server(reader: &mut Reader<'_>, section: &Section<'_, '_>) -> ServerModel {
 }
 
 pub(super) fn entries(reader: &mut Reader<'_>, section: &Section<'_, '_>, key: &str) -> BTreeMap<String, ToolModel> {
-    let keys = if key == "tools" { TOOL_KEYS.as_slice() } else { TOOL_KEYS.get(1..).unwrap_or_default() };
-    let sections = reader.tables(section, key, keys);
+    let sections = reader.tables(section, key, &TOOL_KEYS);
     sections.into_iter().map(|section| (section.name().to_owned(), entry(reader, &section))).collect()
 }
 
@@ -105,7 +104,6 @@ const SERVER_KEYS: [&str; 12] = [
     "methods",
 ];
 
-/// `definition` comes first, for methods have all but that.
 const TOOL_KEYS: [&str; 14] = [
     "definition", "class", "act_type", "destination", "recipient", "roles", "purposes", "aliases", "irreversible",
     "errors", "timeout", "idempotency", "case_variants", "enabled",
