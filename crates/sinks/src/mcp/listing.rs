@@ -1,0 +1,174 @@
+//! What the server offers now, held against what is pinned (PROFILE §8).
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Mutex as Plain, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use lychgate_core::Digest;
+use lychgate_core::json::{self, Limits, Object, Value};
+use lychgate_intake::listing::{self, Definition};
+use lychgate_intake::passing_bytes;
+use lychgate_policy::{Applied, Resolution, Server, allowlisted};
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+use super::handshake::Handshake;
+use super::upstream::Upstream;
+
+/// The server's listing as the gate itself has read it, whole.
+#[derive(Default)]
+pub(crate) struct Listing {
+    state: Plain<State>,
+    /// One reading at a time.
+    reading: Mutex<()>,
+}
+
+#[derive(Default)]
+struct State {
+    fresh: bool,
+    tools: HashMap<String, Digest>,
+    names: HashMap<&'static str, HashSet<String>>,
+}
+
+impl Listing {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The server says that something changed: look again before the next act.
+    pub(crate) fn outdated(&self) {
+        let mut state = self.state();
+        state.fresh = false;
+        state.names.clear();
+    }
+
+    /// The digest of the definition the server gives for a function now; `None` when it gives none, or several.
+    pub(crate) fn definition(&self, function: &str) -> Option<Digest> {
+        self.state().tools.get(function).copied()
+    }
+
+    /// Whether the server lists this resource or prompt.
+    pub(crate) fn lists(&self, kind: &'static str, name: &str) -> bool {
+        self.state()
+            .names
+            .get(kind)
+            .is_some_and(|names| names.contains(name))
+    }
+
+    /// Whether a tool is offered to the client: pinned as it is, unique, enabled, on the allowlist.
+    pub(crate) fn offers(
+        &self,
+        definition: &Definition,
+        applied: &Applied,
+        server: &Server,
+    ) -> bool {
+        let unique = self.definition(&definition.name) == Some(definition.digest);
+        let pinned = match server.resolve(&definition.name) {
+            Resolution::Exact(entry) => {
+                entry.function == definition.name && entry.definition == definition.digest
+            }
+            Resolution::Disabled | Resolution::Unknown => false,
+        };
+        unique && pinned && allowlisted(applied, &server.name, &definition.name)
+    }
+
+    /// Reads the tools again unless what is known is fresh. A server that does not answer offers nothing.
+    pub(crate) async fn ensure(&self, upstream: &Upstream, handshake: &Handshake) {
+        if self.state().fresh {
+            return;
+        }
+        let _one = self.reading.lock().await;
+        if self.state().fresh {
+            return;
+        }
+        // Before the reading, so that a change announced during it makes it stale again.
+        self.state().fresh = true;
+        let mut definitions: Vec<Definition> = Vec::new();
+        let whole = each_page(upstream, handshake, "tools/list", |raw| {
+            let page = listing::page(raw).ok()?;
+            definitions.extend(
+                page.tools
+                    .into_iter()
+                    .filter_map(|tool| tool.definition.ok()),
+            );
+            Some(page.next_cursor)
+        })
+        .await;
+        let doubled: HashSet<String> = listing::duplicates(&definitions).into_iter().collect();
+        let mut state = self.state();
+        state.fresh &= whole;
+        state.tools = definitions
+            .into_iter()
+            .filter(|definition| whole && !doubled.contains(&definition.name))
+            .map(|definition| (definition.name, definition.digest))
+            .collect();
+    }
+
+    /// Reads what the server lists under `kind` (`resources` by `uri`, `prompts` by `name`) unless it is known.
+    pub(crate) async fn ensure_names(
+        &self,
+        kind: &'static str,
+        upstream: &Upstream,
+        handshake: &Handshake,
+    ) {
+        if self.state().names.contains_key(kind) {
+            return;
+        }
+        let (method, key) = match kind {
+            "resources" => ("resources/list", "uri"),
+            _ => ("prompts/list", "name"),
+        };
+        let mut names = HashSet::new();
+        each_page(upstream, handshake, method, |raw| {
+            let result = json::parse(raw, &Limits::CANON).ok()?;
+            let items = result.get(kind).and_then(Value::as_array)?;
+            names.extend(
+                items
+                    .iter()
+                    .filter_map(|item| item.get(key)?.as_str().map(str::to_owned)),
+            );
+            Some(
+                result
+                    .get("nextCursor")
+                    .and_then(Value::as_str)
+                    .map(str::to_owned),
+            )
+        })
+        .await;
+        self.state().names.insert(kind, names);
+    }
+}
+
+/// Reads a listing page by page. `false` when it could not be read to its end.
+pub(crate) async fn each_page(
+    upstream: &Upstream,
+    handshake: &Handshake,
+    method: &str,
+    mut page: impl FnMut(&[u8]) -> Option<Option<String>>,
+) -> bool {
+    let mut cursor: Option<String> = None;
+    for _ in 0..MOST_PAGES {
+        let mut params = Object::new();
+        if let Some(cursor) = &cursor {
+            params.insert("cursor".to_owned(), Value::from(cursor.as_str()));
+        }
+        let (id, answer) = upstream.expect();
+        let line = passing_bytes(id, method, handshake.own_params(params).as_ref());
+        if !upstream.say(line).await {
+            return false;
+        }
+        let Ok(Ok(Ok(raw))) = timeout(PATIENCE, answer).await else {
+            return false;
+        };
+        match page(&raw) {
+            Some(None) => return true,
+            Some(Some(next)) => cursor = Some(next),
+            None => return false,
+        }
+    }
+    false
+}
+
+const MOST_PAGES: usize = 64;
+/// How long a server may take for one page.
+const PATIENCE: Duration = Duration::from_secs(30);

@@ -1,0 +1,65 @@
+//! The sink in front of an MCP server over stdio: one child process per client connection, requests rebuilt from what
+//! was hashed, answers passed on byte-true (PROFILE §3, §4, MCP.md).
+//!
+//! - [`serve`]: one client connection from its first line to the end of its child
+//! - `connection`: what a client sends: what passes, what acts, what is refused
+//! - `server_side`: what a server says by itself
+//! - `shared`: what the tasks of a connection share
+//! - `call`: one act from proposal to delivered answer
+//! - `effect`: the write that spends the permit, and the wait for its answer
+//! - `listing`: what the server offers now, held against what is pinned
+//! - `handshake`: eras, and what the server is told of the client
+//! - `withheld`: a server that is not started
+//! - `upstream`, `launch`: the child process and its two pipes
+//! - [`inspect`]: a server's tools, for the person who adds or pins it
+
+mod call;
+mod connection;
+mod effect;
+mod handshake;
+pub mod inspect;
+pub mod launch;
+mod listing;
+mod server_side;
+mod shared;
+mod upstream;
+mod withheld;
+
+use std::sync::Arc;
+
+use lychgate_core::id::ActId;
+use lychgate_gate::{Gate, Session};
+use tokio::sync::mpsc;
+
+pub use inspect::{InspectFault, Inspected, inspect};
+pub use launch::{Launch, entry_digest, entry_file};
+
+/// What comes from the client. The channel's end means that the client sends nothing more.
+#[derive(Debug)]
+pub enum FromLink {
+    /// A line, without its end.
+    Line(Vec<u8>),
+    /// A line that was longer than allowed and was skipped.
+    TooLong,
+    /// The answer of this act has reached the client.
+    Delivered(ActId),
+}
+
+/// What goes to the client. The channel's end on the receiving side means that the client is gone.
+#[derive(Debug)]
+pub struct ToLink {
+    /// A line, without its end.
+    pub line: Vec<u8>,
+    /// The act whose answer it is; to be named in [`FromLink::Delivered`] once the client has it.
+    pub delivery: Option<ActId>,
+}
+
+/// Serves one client connection. Returns when everything that was begun for it is over and its child has ended.
+pub async fn serve(
+    gate: Arc<Gate>,
+    session: Arc<Session>,
+    from: mpsc::Receiver<FromLink>,
+    to: mpsc::Sender<ToLink>,
+) {
+    connection::serve(gate, session, from, to).await;
+}

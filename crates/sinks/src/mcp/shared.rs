@@ -1,0 +1,260 @@
+//! What every task of a client connection shares: who waits for what, and the way to the client.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use lychgate_core::Code;
+use lychgate_core::id::ActId;
+use lychgate_core::json::Object;
+use lychgate_gate::{CallerGone, Gate, Session};
+use lychgate_intake::answer::{error, error_code, response_bytes, without_decision};
+use lychgate_intake::rebuild::cancelled_bytes;
+use lychgate_intake::{Proposal, RequestId, listing, passing_bytes};
+use tokio::sync::mpsc;
+
+use super::ToLink;
+use super::handshake::{Handshake, Stage};
+use super::listing::Listing;
+use super::upstream::{Answer, Upstream};
+
+/// What every task of a connection shares.
+pub(crate) struct Shared {
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) session: Arc<Session>,
+    pub(crate) upstream: Arc<Upstream>,
+    pub(crate) handshake: Handshake,
+    pub(crate) listing: Listing,
+    pub(crate) endpoint: String,
+    pub(crate) to: mpsc::Sender<ToLink>,
+    open: Mutex<HashMap<RequestId, Open>>,
+    /// The server's requests that the client has to answer, by the id the client sees.
+    asked: Mutex<HashMap<RequestId, RequestId>>,
+}
+
+/// A request of the client that has no answer yet.
+pub(crate) struct Open {
+    gone: CallerGone,
+    act: Option<ActId>,
+    upstream: Option<u64>,
+}
+
+impl Open {
+    /// A request that acts.
+    pub(crate) fn held(gone: CallerGone) -> Self {
+        Self {
+            gone,
+            act: None,
+            upstream: None,
+        }
+    }
+
+    /// A request that has passed to the server under this id.
+    pub(crate) fn passing(gone: CallerGone, upstream: u64) -> Self {
+        Self {
+            gone,
+            act: None,
+            upstream: Some(upstream),
+        }
+    }
+}
+
+impl Shared {
+    pub(crate) fn new(
+        gate: &Arc<Gate>,
+        session: &Arc<Session>,
+        upstream: Arc<Upstream>,
+        endpoint: &str,
+        to: mpsc::Sender<ToLink>,
+    ) -> Self {
+        Self {
+            gate: Arc::clone(gate),
+            session: Arc::clone(session),
+            upstream,
+            handshake: Handshake::default(),
+            listing: Listing::default(),
+            endpoint: endpoint.to_owned(),
+            to,
+            open: Mutex::default(),
+            asked: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn opened(&self, id: RequestId, open: Open) {
+        self.open().insert(id, open);
+    }
+
+    pub(crate) fn is_open(&self, id: &RequestId) -> bool {
+        self.open().contains_key(id)
+    }
+
+    /// The client gives a request up: its act and the id it went out under, as far as it has them.
+    pub(crate) fn given_up(&self, id: &RequestId) -> Option<(Option<ActId>, Option<u64>)> {
+        let open = self.open();
+        let open = open.get(id)?;
+        open.gone.say();
+        Some((open.act, open.upstream))
+    }
+
+    /// The client's id of the request that went out under this id.
+    pub(crate) fn client_id_of(&self, upstream: &RequestId) -> Option<RequestId> {
+        let RequestId::Number(id) = upstream else {
+            return None;
+        };
+        let upstream = u64::try_from(*id).ok()?;
+        self.open()
+            .iter()
+            .find(|(_, open)| open.upstream == Some(upstream))
+            .map(|(id, _)| id.clone())
+    }
+
+    /// The server's question goes to the client under an id of ours.
+    pub(crate) fn ask_as(&self, server_id: RequestId) -> RequestId {
+        let ours = RequestId::String(format!("lychgate-{}", self.upstream.fresh_id()));
+        let mut asked = self.asked();
+        if asked.len() >= MOST_ASKED {
+            asked.clear();
+        }
+        asked.insert(ours.clone(), server_id);
+        ours
+    }
+
+    /// The server's id of a question the client answers.
+    pub(crate) fn asked_as(&self, ours: &RequestId) -> Option<RequestId> {
+        self.asked().remove(ours)
+    }
+
+    fn open(&self) -> MutexGuard<'_, HashMap<RequestId, Open>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn asked(&self) -> MutexGuard<'_, HashMap<RequestId, RequestId>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// To the client. A client that does not read holds up its own connection and nothing else.
+    pub(crate) async fn send(&self, message: ToLink) {
+        tokio::select! {
+            sent = self.to.send(message) => drop(sent),
+            () = self.gate.closing() => {}
+        }
+    }
+
+    pub(crate) async fn say(&self, line: Vec<u8>) {
+        self.send(ToLink {
+            line,
+            delivery: None,
+        })
+        .await;
+    }
+
+    pub(crate) fn held(&self, id: &RequestId, act: ActId) {
+        if let Some(open) = self.open().get_mut(id) {
+            open.act = Some(act);
+        }
+    }
+
+    pub(crate) fn dispatched(&self, id: &RequestId, upstream: u64) {
+        if let Some(open) = self.open().get_mut(id) {
+            open.upstream = Some(upstream);
+        }
+    }
+
+    pub(crate) fn finished(&self, id: &RequestId) {
+        self.open().remove(id);
+    }
+
+    /// The call went out and nobody waits for it any more.
+    pub(crate) async fn cancel_upstream(&self, id: &RequestId) {
+        let upstream = self.open().get(id).and_then(|open| open.upstream);
+        if let Some(upstream) = upstream {
+            self.upstream
+                .say(cancelled_bytes(upstream, "no answer in time"))
+                .await;
+        }
+    }
+
+    /// Whether the server speaks the modern era; asked once, in the words of the request at hand.
+    pub(crate) async fn ensure_modern(&self, proposal: &Proposal) -> bool {
+        match self.handshake.stage() {
+            Stage::Modern => return true,
+            Stage::Answered | Stage::Legacy => return false,
+            Stage::New => {}
+        }
+        self.handshake.remember(proposal.meta.to_object());
+        let (id, answer) = self.upstream.expect();
+        let line = passing_bytes(
+            id,
+            "server/discover",
+            self.handshake.own_params(Object::new()).as_ref(),
+        );
+        if !self.upstream.say(line).await {
+            return false;
+        }
+        let modern = matches!(tokio::time::timeout(PROBE, answer).await, Ok(Ok(Ok(_))));
+        if modern {
+            self.handshake.discovered();
+        }
+        modern
+    }
+
+    /// Everything held for the client is withdrawn; what is dispatched will find nobody.
+    pub(crate) fn client_gone(&self) {
+        self.session.mark_gone();
+        for open in self.open().values() {
+            open.gone.say();
+            if let Some(act) = open.act {
+                self.gate.orphaned(act);
+            }
+        }
+    }
+
+    /// The answer to a request that passed, as the client may have it.
+    pub(crate) async fn passed_answer(
+        &self,
+        id: &RequestId,
+        method: &str,
+        answer: Answer,
+    ) -> Vec<u8> {
+        let raw = match answer {
+            Ok(raw) => raw,
+            Err(raw) => return response_bytes(id, Err(&raw)),
+        };
+        match method {
+            "initialize" => self.handshake.answered(),
+            "server/discover" => self.handshake.discovered(),
+            "tools/list" => {
+                self.listing.ensure(&self.upstream, &self.handshake).await;
+                let current = self.gate.current();
+                let server = current.applied.server(self.session.server());
+                let (Some(server), Ok(page)) = (server, listing::page(&raw)) else {
+                    return error(
+                        id,
+                        error_code(Code::FailClosed),
+                        "the server's listing cannot be read",
+                        None,
+                    );
+                };
+                let kept = page.keeping(|definition| {
+                    self.listing.offers(definition, &current.applied, server)
+                });
+                return response_bytes(id, Ok(&kept));
+            }
+            _ => {}
+        }
+        match without_decision(&raw) {
+            Some(clean) => response_bytes(id, Ok(&clean)),
+            None => error(
+                id,
+                error_code(Code::FailClosed),
+                "the server's answer cannot be read",
+                None,
+            ),
+        }
+    }
+}
+
+/// Open questions of a server to its client.
+const MOST_ASKED: usize = 256;
+/// How long a server may take to say which era it speaks; interpreters start slowly.
+const PROBE: Duration = Duration::from_secs(30);
