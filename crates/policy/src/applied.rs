@@ -33,27 +33,43 @@ impl Applied {
         let snapshot = match json::to_canonical(&model) {
             Ok(snapshot) => snapshot,
             Err(fault) => {
-                problems.push(Problem::new(&[], format!("configuration has no canonical form: {fault}")));
+                problems.push(Problem::new(
+                    &[],
+                    format!("configuration has no canonical form: {fault}"),
+                ));
                 Vec::new()
             }
         };
-        let registry =
-            Arc::new(Registry { destinations: model.destinations.clone(), allowed: model.jurisdictions.clone() });
+        let registry = Arc::new(Registry {
+            destinations: model.destinations.clone(),
+            allowed: model.jurisdictions.clone(),
+        });
         let mut servers = BTreeMap::new();
         for (name, server) in &model.servers {
             match Server::compile(name, server, &model, &registry) {
                 Ok(server) => drop(servers.insert(name.clone(), server)),
                 Err(faults) => problems.extend(faults.into_iter().map(|fault| {
                     let path = ["servers", name.as_str(), fault.0, fault.1.as_str()];
-                    Problem::new(&path, format!("input schema of `{}` cannot be used: {}", fault.1, fault.2))
+                    Problem::new(&path, format!("input schema of `{}` cannot be used: {}; `enabled = false` in its entry withholds it", fault.1, fault.2))
                 })),
             }
+        }
+        if snapshot.len() > SNAPSHOT_BYTES {
+            problems.push(Problem::new(
+                &[],
+                "configuration and pinned definitions are larger than 64 MiB",
+            ));
         }
         if !problems.is_empty() {
             return Err(problems);
         }
         let digest = Digest::sha256(&snapshot);
-        Ok(Self { model, snapshot, digest, servers })
+        Ok(Self {
+            model,
+            snapshot,
+            digest,
+            servers,
+        })
     }
 
     /// The canonical bytes, pinned definitions included: what the store keeps and the digest is over.
@@ -67,13 +83,28 @@ impl Applied {
     /// # Errors
     /// When the bytes are not canonical, not closed, or no longer hold together.
     pub fn from_snapshot(bytes: &[u8]) -> Result<Self, SnapshotFault> {
-        let limits = json::Limits { max_bytes: SNAPSHOT_BYTES, max_depth: 80, case: CaseRule::Allow };
-        let value = json::parse(bytes, &limits).map_err(|fault| SnapshotFault(fault.to_string()))?;
-        let model = json::from_value::<Model>(&value).map_err(|fault| SnapshotFault(fault.to_string()))?;
+        let limits = json::Limits {
+            max_bytes: SNAPSHOT_BYTES,
+            max_depth: 80,
+            case: CaseRule::Allow,
+        };
+        let value =
+            json::parse(bytes, &limits).map_err(|fault| SnapshotFault(fault.to_string()))?;
+        let model =
+            json::from_value::<Model>(&value).map_err(|fault| SnapshotFault(fault.to_string()))?;
         let applied = Self::compile(model).map_err(|problems| {
-            SnapshotFault(problems.into_iter().next().map_or_else(String::new, |problem| problem.message))
+            SnapshotFault(
+                problems
+                    .into_iter()
+                    .next()
+                    .map_or_else(String::new, |problem| problem.message),
+            )
         })?;
-        if applied.snapshot == bytes { Ok(applied) } else { Err(SnapshotFault("it is not in canonical form".to_owned())) }
+        if applied.snapshot == bytes {
+            Ok(applied)
+        } else {
+            Err(SnapshotFault("it is not in canonical form".to_owned()))
+        }
     }
 
     /// SHA-256 over the snapshot: the policy digest.
@@ -139,7 +170,9 @@ impl Applied {
 impl fmt::Debug for Applied {
     /// Without the content, which may hold secrets.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Applied").field("digest", &self.digest).finish_non_exhaustive()
+        out.debug_struct("Applied")
+            .field("digest", &self.digest)
+            .finish_non_exhaustive()
     }
 }
 
@@ -147,7 +180,10 @@ impl fmt::Debug for Applied {
 #[must_use]
 pub fn allowlisted(applied: &Applied, server: &str, function: &str) -> bool {
     let named = |rule: &String| {
-        rule == server || rule.split_once('/').is_some_and(|(one, other)| one == server && other == function)
+        rule == server
+            || rule
+                .split_once('/')
+                .is_some_and(|(one, other)| one == server && other == function)
     };
     applied.model.agent.allow.iter().any(named)
 }

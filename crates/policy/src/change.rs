@@ -36,7 +36,10 @@ pub fn changes(old: Option<&Applied>, new: &Applied) -> Vec<Change> {
     match old {
         Some(old) => compare(&old.model, &new.model, &mut list),
         None => {
-            list.neutral(format!("first configuration, profile {}", new.model.profile.name()));
+            list.neutral(format!(
+                "first configuration, profile {}",
+                new.model.profile.name()
+            ));
             // Before the first apply nothing could be called, so only servers and the allowlist widen.
             let mut nothing = new.model.clone();
             nothing.servers.clear();
@@ -70,7 +73,11 @@ impl List {
     /// A switch of which one side lets more through.
     fn switch(&mut self, what: &str, old: bool, new: bool, wide: bool) {
         if old != new {
-            let effect = if new == wide { Effect::Widens } else { Effect::Narrows };
+            let effect = if new == wide {
+                Effect::Widens
+            } else {
+                Effect::Narrows
+            };
             self.push(effect, format!("{what}: {old} -> {new}"));
         }
     }
@@ -78,7 +85,11 @@ impl List {
     /// A bound of which more lets more through.
     fn bound(&mut self, what: &str, old: u64, new: u64) {
         if old != new {
-            let effect = if new > old { Effect::Widens } else { Effect::Narrows };
+            let effect = if new > old {
+                Effect::Widens
+            } else {
+                Effect::Narrows
+            };
             self.push(effect, format!("{what}: {old} -> {new}"));
         }
     }
@@ -93,13 +104,24 @@ impl List {
 
 fn compare(old: &Model, new: &Model, list: &mut List) {
     if old.profile != new.profile {
-        let effect = if new.profile == Profile::Balanced { Effect::Widens } else { Effect::Narrows };
-        list.push(effect, format!("profile: {} -> {}", old.profile.name(), new.profile.name()));
+        let effect = if new.profile == Profile::Balanced {
+            Effect::Widens
+        } else {
+            Effect::Narrows
+        };
+        list.push(
+            effect,
+            format!("profile: {} -> {}", old.profile.name(), new.profile.name()),
+        );
     }
     list.switch("unattended", old.unattended, new.unattended, false);
     list.doubt("principal", &old.principal, &new.principal);
     list.doubt("agent id", &old.agent.id, &new.agent.id);
-    list.bound("agent max_depth", u64::from(old.agent.max_depth), u64::from(new.agent.max_depth));
+    list.bound(
+        "agent max_depth",
+        u64::from(old.agent.max_depth),
+        u64::from(new.agent.max_depth),
+    );
     list.doubt("purpose", &old.purpose, &new.purpose);
     if old.purposes != new.purposes {
         list.neutral("further purposes change".to_owned());
@@ -123,7 +145,11 @@ fn limits(old: &Limits, new: &Limits, list: &mut List) {
         ("limit ticket (ms)", old.ticket, new.ticket),
         ("limit hold (ms)", old.hold, new.hold),
         ("limit decision (ms)", old.decision, new.decision),
-        ("limit arguments_bytes", old.arguments_bytes, new.arguments_bytes),
+        (
+            "limit arguments_bytes",
+            old.arguments_bytes,
+            new.arguments_bytes,
+        ),
         ("limit message_bytes", old.message_bytes, new.message_bytes),
         ("limit in_flight", old.in_flight, new.in_flight),
     ] {
@@ -136,28 +162,57 @@ fn allow(old: &Model, new: &Model, list: &mut List) {
         let server = rule.split_once('/').map_or(rule, |(server, _)| server);
         rules.iter().any(|one| one == rule || one == server)
     };
-    for rule in new.agent.allow.iter().filter(|rule| !old.agent.allow.contains(rule)) {
+    for rule in new
+        .agent
+        .allow
+        .iter()
+        .filter(|rule| !old.agent.allow.contains(rule))
+    {
         let text = format!("allowed: {}", shown(rule));
-        let effect = if covered(&old.agent.allow, rule) { Effect::Neutral } else { Effect::Widens };
+        let effect = if covered(&old.agent.allow, rule) {
+            Effect::Neutral
+        } else {
+            Effect::Widens
+        };
         list.push(effect, text);
     }
-    for rule in old.agent.allow.iter().filter(|rule| !new.agent.allow.contains(rule)) {
+    for rule in old
+        .agent
+        .allow
+        .iter()
+        .filter(|rule| !new.agent.allow.contains(rule))
+    {
         list.narrows(format!("no longer allowed: {}", shown(rule)));
     }
 }
 
 fn roots(old: &Model, new: &Model, list: &mut List) {
-    let names = old.roots.keys().chain(new.roots.keys()).collect::<BTreeSet<_>>();
+    let names = old
+        .roots
+        .keys()
+        .chain(new.roots.keys())
+        .collect::<BTreeSet<_>>();
     for name in names {
         match (old.roots.get(name), new.roots.get(name)) {
             // A root matters through the servers that name it; they are compared on their own.
-            (None, Some(root)) => list.neutral(format!("root {name}: declared at {}", shown(&root.path))),
+            (None, Some(root)) => {
+                list.neutral(format!("root {name}: declared at {}", shown(&root.path)))
+            }
             (Some(_), None) => list.neutral(format!("root {name}: no longer declared")),
             (Some(before), Some(after)) => {
                 if before.path != after.path {
-                    list.widens(format!("root {name}: {} -> {}", shown(&before.path), shown(&after.path)));
+                    list.widens(format!(
+                        "root {name}: {} -> {}",
+                        shown(&before.path),
+                        shown(&after.path)
+                    ));
                 }
-                list.switch(&format!("root {name} recoverable"), before.recoverable, after.recoverable, true);
+                list.switch(
+                    &format!("root {name} recoverable"),
+                    before.recoverable,
+                    after.recoverable,
+                    true,
+                );
             }
             (None, None) => {}
         }
@@ -181,7 +236,11 @@ fn jurisdictions(old: &Model, new: &Model, list: &mut List) {
     // `root:NAME` entries stand for the places of roots, so with jurisdictions in force a moved root counts too.
     let in_force = old.jurisdictions.is_some() && new.jurisdictions.is_some();
     if old.destinations != new.destinations || (in_force && old.roots != new.roots) {
-        let effect = if in_force { Effect::Widens } else { Effect::Neutral };
+        let effect = if in_force {
+            Effect::Widens
+        } else {
+            Effect::Neutral
+        };
         list.push(effect, "the registry of destinations changes".to_owned());
     }
 }

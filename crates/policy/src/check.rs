@@ -22,10 +22,18 @@ pub(crate) fn check(model: &Model) -> Vec<Problem> {
         absolute(&["roots", name, "path"], &root.path, &mut found);
     }
     for (name, jurisdiction) in &model.destinations {
-        code(&["destinations", name, "jurisdiction"], jurisdiction, &mut found);
+        code(
+            &["destinations", name, "jurisdiction"],
+            jurisdiction,
+            &mut found,
+        );
     }
     for (index, jurisdiction) in model.jurisdictions.iter().flatten().enumerate() {
-        code(&["jurisdictions", "allow", &index.to_string()], jurisdiction, &mut found);
+        code(
+            &["jurisdictions", "allow", &index.to_string()],
+            jurisdiction,
+            &mut found,
+        );
     }
     for (name, server) in &model.servers {
         self::server(name, server, model, &mut found);
@@ -37,7 +45,13 @@ pub(crate) fn check(model: &Model) -> Vec<Problem> {
 
 fn heads(model: &Model, found: &mut Vec<Problem>) {
     if model.version != 1 {
-        found.push(Problem::new(&["version"], format!("version {} is not known: this build reads version 1", model.version)));
+        found.push(Problem::new(
+            &["version"],
+            format!(
+                "version {} is not known: this build reads version 1",
+                model.version
+            ),
+        ));
     }
     for (path, id) in [
         (["principal", "id"], &model.principal.id),
@@ -45,11 +59,17 @@ fn heads(model: &Model, found: &mut Vec<Problem>) {
         (["purpose", "id"], &model.purpose.id),
     ] {
         if id.is_empty() || id.len() > 256 || id.chars().any(char::is_control) {
-            found.push(Problem::new(&path, "`id` must have 1 to 256 bytes and no control characters"));
+            found.push(Problem::new(
+                &path,
+                "`id` must have 1 to 256 bytes and no control characters",
+            ));
         }
     }
     if model.vouch.is_some_and(|source| !source.trusted()) {
-        found.push(Problem::new(&["provenance", "vouch"], "`vouch` must be `user`, `developer` or `system`"));
+        found.push(Problem::new(
+            &["provenance", "vouch"],
+            "`vouch` must be `user`, `developer` or `system`",
+        ));
     }
     if model.purposes.contains_key(&model.purpose.id) {
         let message = format!("purpose {} is declared twice", quoted(&model.purpose.id));
@@ -66,7 +86,10 @@ fn limits(limits: &Limits, found: &mut Vec<Problem>) {
         ("decision", limits.decision, 10, 60_000),
     ] {
         if !(least..=most).contains(&value) {
-            found.push(Problem::new(&["limits", key], format!("`{key}` must be from {least} ms to {most} ms")));
+            found.push(Problem::new(
+                &["limits", key],
+                format!("`{key}` must be from {least} ms to {most} ms"),
+            ));
         }
     }
     for (key, value, least, most) in [
@@ -75,7 +98,10 @@ fn limits(limits: &Limits, found: &mut Vec<Problem>) {
         ("in_flight", limits.in_flight, 1, 4_096),
     ] {
         if !(least..=most).contains(&value) {
-            found.push(Problem::new(&["limits", key], format!("`{key}` must be from {least} to {most}")));
+            found.push(Problem::new(
+                &["limits", key],
+                format!("`{key}` must be from {least} to {most}"),
+            ));
         }
     }
 }
@@ -97,15 +123,24 @@ fn server(name: &str, server: &ServerModel, model: &Model, found: &mut Vec<Probl
             let problem = Problem::new(&path, format!("root {} is not declared", quoted(root)));
             found.push(problem.suggesting(nearest(root, model.roots.keys().map(String::as_str))));
         } else if server.roots.iter().take(index).any(|other| other == root) {
-            found.push(Problem::new(&path, format!("root {} is named twice", quoted(root))));
+            found.push(Problem::new(
+                &path,
+                format!("root {} is named twice", quoted(root)),
+            ));
         }
     }
     if !(1..=86_400_000).contains(&server.timeout) {
-        found.push(Problem::new(&at("timeout"), "`timeout` must be from 1 ms to 24 h"));
+        found.push(Problem::new(
+            &at("timeout"),
+            "`timeout` must be from 1 ms to 24 h",
+        ));
     }
     for (function, definition) in &server.definitions {
         if definition.get("name").and_then(Value::as_str) != Some(function) {
-            found.push(Problem::new(&["servers", name], format!("pinned definition of {} has another name", quoted(function))));
+            found.push(Problem::new(
+                &["servers", name],
+                format!("pinned definition of {} has another name", quoted(function)),
+            ));
         }
     }
     names::aliases(name, server, found);
@@ -116,19 +151,30 @@ fn environment(name: &str, server: &ServerModel, found: &mut Vec<Problem>) {
     let fits = |variable: &str| {
         !variable.is_empty()
             && !variable.starts_with(|c: char| c.is_ascii_digit())
-            && variable.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+            && variable
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
     };
     for (variable, value) in &server.env {
         if !fits(variable) || value.contains('\0') {
-            found.push(Problem::new(&["servers", name, "env", variable], format!("{} cannot be set in an environment", quoted(variable))));
+            found.push(Problem::new(
+                &["servers", name, "env", variable],
+                format!("{} cannot be set in an environment", quoted(variable)),
+            ));
         }
     }
     for (index, variable) in server.pass_env.iter().enumerate() {
         let path = ["servers", name, "pass_env", &index.to_string()];
         if !fits(variable) {
-            found.push(Problem::new(&path, format!("{} cannot be the name of a variable", quoted(variable))));
+            found.push(Problem::new(
+                &path,
+                format!("{} cannot be the name of a variable", quoted(variable)),
+            ));
         } else if server.env.contains_key(variable) {
-            found.push(Problem::new(&path, format!("{} is also set in `env`", quoted(variable))));
+            found.push(Problem::new(
+                &path,
+                format!("{} is also set in `env`", quoted(variable)),
+            ));
         }
     }
 }
@@ -138,19 +184,28 @@ fn word(path: &[&str], what: &str, name: &str, found: &mut Vec<Problem>) {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let fits = name.bytes().next().is_some_and(plain)
         && name.len() <= 64
-        && name.bytes().all(|byte| plain(byte) || matches!(byte, b'-' | b'_'));
+        && name
+            .bytes()
+            .all(|byte| plain(byte) || matches!(byte, b'-' | b'_'));
     if !fits {
-        let message =
-            format!("{what} name {} is refused: small letters, digits, `-` and `_`, at most 64, not `-` or `_` first", quoted(name));
+        let message = format!(
+            "{what} name {} is refused: small letters, digits, `-` and `_`, at most 64, not `-` or `_` first",
+            quoted(name)
+        );
         found.push(Problem::new(path, message));
     }
 }
 
 fn code(path: &[&str], jurisdiction: &str, found: &mut Vec<Problem>) {
     let fits = (2..=16).contains(&jurisdiction.len())
-        && jurisdiction.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'-');
+        && jurisdiction
+            .bytes()
+            .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'-');
     if !fits {
-        let message = format!("jurisdiction {} is not a code such as `DE` or `US-CA`", quoted(jurisdiction));
+        let message = format!(
+            "jurisdiction {} is not a code such as `DE` or `US-CA`",
+            quoted(jurisdiction)
+        );
         found.push(Problem::new(path, message));
     }
 }
@@ -159,8 +214,16 @@ fn code(path: &[&str], jurisdiction: &str, found: &mut Vec<Problem>) {
 fn absolute(path: &[&str], text: &str, found: &mut Vec<Problem>) {
     let place = Path::new(text);
     if !place.is_absolute() {
-        found.push(Problem::new(path, format!("path {} is not absolute", quoted(text))));
-    } else if place.components().any(|part| part == Component::ParentDir) || text.chars().any(char::is_control) {
-        found.push(Problem::new(path, format!("path {} has `..` or control characters", quoted(text))));
+        found.push(Problem::new(
+            path,
+            format!("path {} is not absolute", quoted(text)),
+        ));
+    } else if place.components().any(|part| part == Component::ParentDir)
+        || text.chars().any(char::is_control)
+    {
+        found.push(Problem::new(
+            path,
+            format!("path {} has `..` or control characters", quoted(text)),
+        ));
     }
 }

@@ -15,7 +15,9 @@ pub fn definition_digest(definition: &Value) -> Digest {
 pub fn is_name(name: &str) -> bool {
     !name.is_empty()
         && name.len() <= 128
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'/'))
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'/'))
 }
 
 /// A server's definition of a tool.
@@ -51,7 +53,11 @@ impl Definition {
     /// # Errors
     /// When it has no usable name or schema; such a tool is withheld.
     pub fn parse(value: Value) -> Result<Self, DefinitionFault> {
-        let name = value.get("name").and_then(Value::as_str).ok_or(DefinitionFault::NoName)?.to_owned();
+        let name = value
+            .get("name")
+            .and_then(Value::as_str)
+            .ok_or(DefinitionFault::NoName)?
+            .to_owned();
         if !is_name(&name) {
             return Err(DefinitionFault::Name(name));
         }
@@ -61,7 +67,12 @@ impl Definition {
             Some(_) => return Err(DefinitionFault::Schema(name)),
         };
         let digest = definition_digest(&value);
-        Ok(Self { name, value, digest, input_schema })
+        Ok(Self {
+            name,
+            value,
+            digest,
+            input_schema,
+        })
     }
 
     /// A hint of the server, which only ever makes a proposal stricter.

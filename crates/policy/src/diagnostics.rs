@@ -22,13 +22,22 @@ impl Diagnostic {
     /// A problem without a place inside `file`.
     #[must_use]
     pub fn of_file(file: &Path, message: impl Into<String>) -> Self {
-        Self { file: file.to_owned(), line: None, column: 1, message: message.into(), suggestion: None }
+        Self {
+            file: file.to_owned(),
+            line: None,
+            column: 1,
+            message: message.into(),
+            suggestion: None,
+        }
     }
 }
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = self.file.file_name().map_or_else(|| self.file.to_string_lossy(), |name| name.to_string_lossy());
+        let name = self.file.file_name().map_or_else(
+            || self.file.to_string_lossy(),
+            |name| name.to_string_lossy(),
+        );
         out.write_str(&lychgate_core::display::escape(&name))?;
         if let Some(line) = self.line {
             write!(out, ":{line}")?;
@@ -104,10 +113,18 @@ impl Problem {
 }
 
 /// The known word nearest to what was written, when it is near enough to be a slip.
-pub(crate) fn nearest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+pub(crate) fn nearest<'a>(
+    written: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Option<String> {
     known
         .into_iter()
-        .map(|word| (strsim::damerau_levenshtein(&written.to_lowercase(), &word.to_lowercase()), word))
+        .map(|word| {
+            (
+                strsim::damerau_levenshtein(&written.to_lowercase(), &word.to_lowercase()),
+                word,
+            )
+        })
         .filter(|(distance, word)| *distance <= (word.len().max(written.len()) / 3).max(1))
         .min_by_key(|(distance, word)| (*distance, *word))
         .map(|(_, word)| word.to_owned())

@@ -61,8 +61,12 @@ pub fn add_server(text: &str, server: &NewServer) -> Result<String, EditFault> {
     }
     servers.insert(&server.name, Item::Table(written(server)));
     let agent = table(document.as_table_mut(), "agent", false)?;
-    let allow = agent.entry("allow").or_insert_with(|| Item::Value(Value::Array(Array::new())));
-    let allow = allow.as_array_mut().ok_or_else(|| EditFault::Kind("agent.allow".to_owned()))?;
+    let allow = agent
+        .entry("allow")
+        .or_insert_with(|| Item::Value(Value::Array(Array::new())));
+    let allow = allow
+        .as_array_mut()
+        .ok_or_else(|| EditFault::Kind("agent.allow".to_owned()))?;
     let named = |rule: &Value| rule.as_str() == Some(&server.name);
     if !allow.iter().any(named) {
         allow.push(server.name.as_str());
@@ -74,11 +78,22 @@ pub fn add_server(text: &str, server: &NewServer) -> Result<String, EditFault> {
 ///
 /// # Errors
 /// When the text is not TOML or there is no such server.
-pub fn set_pin(text: &str, server: &str, function: &str, digest: &Digest) -> Result<String, EditFault> {
+pub fn set_pin(
+    text: &str,
+    server: &str,
+    function: &str,
+    digest: &Digest,
+) -> Result<String, EditFault> {
     let mut document = parse(text)?;
     let missing = || EditFault::Missing(server.to_owned());
-    let servers = document.get_mut("servers").and_then(Item::as_table_like_mut).ok_or_else(missing)?;
-    let entry = servers.get_mut(server).and_then(Item::as_table_like_mut).ok_or_else(missing)?;
+    let servers = document
+        .get_mut("servers")
+        .and_then(Item::as_table_like_mut)
+        .ok_or_else(missing)?;
+    let entry = servers
+        .get_mut(server)
+        .and_then(Item::as_table_like_mut)
+        .ok_or_else(missing)?;
     let tool = entry
         .get_mut("tools")
         .and_then(Item::as_table_like_mut)
@@ -119,17 +134,30 @@ fn set(table: &mut dyn TableLike, key: &str, mut value: Value) {
 }
 
 fn parse(text: &str) -> Result<DocumentMut, EditFault> {
-    text.parse::<DocumentMut>()
-        .map_err(|fault| EditFault::Syntax(fault.message().lines().next().unwrap_or_default().to_owned()))
+    text.parse::<DocumentMut>().map_err(|fault| {
+        EditFault::Syntax(
+            fault
+                .message()
+                .lines()
+                .next()
+                .unwrap_or_default()
+                .to_owned(),
+        )
+    })
 }
 
-fn table<'a>(parent: &'a mut Table, key: &str, implicit: bool) -> Result<&'a mut dyn TableLike, EditFault> {
+fn table<'a>(
+    parent: &'a mut Table,
+    key: &str,
+    implicit: bool,
+) -> Result<&'a mut dyn TableLike, EditFault> {
     let item = parent.entry(key).or_insert_with(|| {
         let mut table = Table::new();
         table.set_implicit(implicit);
         Item::Table(table)
     });
-    item.as_table_like_mut().ok_or_else(|| EditFault::Kind(key.to_owned()))
+    item.as_table_like_mut()
+        .ok_or_else(|| EditFault::Kind(key.to_owned()))
 }
 
 fn written(server: &NewServer) -> Table {
@@ -139,8 +167,14 @@ fn written(server: &NewServer) -> Table {
         table.insert("cwd", text(cwd));
     }
     if !server.env.is_empty() {
-        let env = server.env.iter().map(|(name, value)| (name.as_str(), Value::from(value.as_str())));
-        table.insert("env", Item::Value(Value::InlineTable(env.collect::<InlineTable>())));
+        let env = server
+            .env
+            .iter()
+            .map(|(name, value)| (name.as_str(), Value::from(value.as_str())));
+        table.insert(
+            "env",
+            Item::Value(Value::InlineTable(env.collect::<InlineTable>())),
+        );
     }
     if !server.pass_env.is_empty() {
         table.insert("pass_env", list(&server.pass_env));
@@ -172,29 +206,53 @@ fn entry(tool: &Proposed) -> Table {
             table.insert("act_type", text(&word));
         }
     }
-    if let Some(rule) = rule(tool.fixed.as_deref(), tool.file.as_deref(), &tool.destination) {
+    if let Some(rule) = rule(
+        tool.fixed.as_deref(),
+        tool.file.as_deref(),
+        &tool.destination,
+    ) {
         table.insert("destination", rule);
     }
     if let Some(rule) = rule(None, None, &tool.recipient) {
         table.insert("recipient", rule);
     }
     if !tool.roles.is_empty() {
-        let roles = tool.roles.iter().map(|(pointer, role)| (pointer.as_str(), Value::from(role.name())));
-        table.insert("roles", Item::Value(Value::InlineTable(roles.collect::<InlineTable>())));
+        let roles = tool
+            .roles
+            .iter()
+            .map(|(pointer, role)| (pointer.as_str(), Value::from(role.name())));
+        table.insert(
+            "roles",
+            Item::Value(Value::InlineTable(roles.collect::<InlineTable>())),
+        );
     }
     if tool.irreversible {
         table.insert("irreversible", Item::Value(true.into()));
     }
     if let Some(errors) = tool.errors {
-        table.insert("errors", text(if errors == ErrorMeaning::NoEffect { "no-effect" } else { "unknown" }));
+        table.insert(
+            "errors",
+            text(if errors == ErrorMeaning::NoEffect {
+                "no-effect"
+            } else {
+                "unknown"
+            }),
+        );
     }
     if tool.idempotency == Idempotency::Meta {
         table.insert("idempotency", text("meta"));
     }
+    if !tool.enabled {
+        table.insert("enabled", Item::Value(false.into()));
+    }
     table
 }
 
-fn rule(fixed: Option<&str>, file: Option<&str>, pointers: &BTreeMap<Kind, Vec<String>>) -> Option<Item> {
+fn rule(
+    fixed: Option<&str>,
+    file: Option<&str>,
+    pointers: &BTreeMap<Kind, Vec<String>>,
+) -> Option<Item> {
     let mut rule = InlineTable::new();
     if let Some(fixed) = fixed {
         rule.insert("fixed", fixed.into());
@@ -203,7 +261,10 @@ fn rule(fixed: Option<&str>, file: Option<&str>, pointers: &BTreeMap<Kind, Vec<S
         rule.insert("file", file.into());
     }
     for (kind, pointers) in pointers {
-        rule.insert(kind.name(), Value::Array(pointers.iter().map(String::as_str).collect()));
+        rule.insert(
+            kind.name(),
+            Value::Array(pointers.iter().map(String::as_str).collect()),
+        );
     }
     (!rule.is_empty()).then_some(Item::Value(Value::InlineTable(rule)))
 }

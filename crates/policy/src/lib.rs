@@ -38,7 +38,9 @@ pub use diagnostics::{Diagnostic, Diagnostics};
 pub use init::{InitRoot, template};
 pub use library::Library;
 pub use load::{Pins, load};
-pub use model::{Agent, ErrorMeaning, Idempotency, Kind, Limits, Principal, Profile, Purpose, Role};
+pub use model::{
+    Agent, ErrorMeaning, Idempotency, Kind, Limits, Principal, Profile, Purpose, Role,
+};
 pub use profile::{Finding, Situation, judge, strictest};
 pub use propose::{Proposed, propose};
 pub use reach::{PathRefused, Paths, Reach, Scope, Target, Unresolved};

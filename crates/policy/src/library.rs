@@ -16,14 +16,21 @@ impl Library {
     /// The entries embedded in this build. A file that cannot be read is left out; a test keeps them all readable.
     #[must_use]
     pub fn embedded() -> Self {
-        Self { packages: FILES.iter().filter_map(|(_, text)| library_file(text).ok()).collect() }
+        Self {
+            packages: FILES
+                .iter()
+                .filter_map(|(_, text)| library_file(text).ok())
+                .collect(),
+        }
     }
 
     /// The package that a command starts, as far as its words show: a package name, alone, with a version, or as
     /// folders of a path. It is a hint; what decides is the definition's digest and the person.
     pub(crate) fn package(&self, command: &[String]) -> Option<&LibraryFile> {
         self.packages.iter().find(|file| {
-            file.packages.iter().any(|package| command.iter().any(|word| starts(word, package)))
+            file.packages
+                .iter()
+                .any(|package| command.iter().any(|word| starts(word, package)))
         })
     }
 }
@@ -43,7 +50,12 @@ impl LibraryFile {
 
 /// Whether a word of a command names a package.
 fn starts(word: &str, package: &str) -> bool {
-    let bare = |text: &str| text == package || text.strip_prefix(package).is_some_and(|rest| rest.starts_with(['@', '=']));
+    let bare = |text: &str| {
+        text == package
+            || text
+                .strip_prefix(package)
+                .is_some_and(|rest| rest.starts_with(['@', '=']))
+    };
     if bare(word) {
         return true;
     }
@@ -79,19 +91,57 @@ mod tests {
     fn a_package_is_found_in_the_usual_ways_of_starting_it() {
         let library = Library::embedded();
         let found = |words: &[&str]| {
-            let command = words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
-            library.package(&command).map(|file| file.packages[0].clone())
+            let command = words
+                .iter()
+                .map(|&word| word.to_owned())
+                .collect::<Vec<_>>();
+            library
+                .package(&command)
+                .map(|file| file.packages[0].clone())
         };
         let filesystem = Some("@modelcontextprotocol/server-filesystem".to_owned());
-        assert_eq!(found(&["/usr/bin/npx", "-y", "@modelcontextprotocol/server-filesystem", "/srv"]), filesystem);
-        assert_eq!(found(&["/usr/bin/npx", "-y", "@modelcontextprotocol/server-filesystem@2026.8.31"]), filesystem);
         assert_eq!(
-            found(&["/usr/bin/node", "/opt/node_modules/@modelcontextprotocol/server-filesystem/dist/index.js"]),
+            found(&[
+                "/usr/bin/npx",
+                "-y",
+                "@modelcontextprotocol/server-filesystem",
+                "/srv"
+            ]),
             filesystem
         );
-        assert_eq!(found(&["/opt/venv/bin/python", "-m", "mcp_server_time"]).unwrap(), "mcp-server-time");
-        assert_eq!(found(&["/usr/bin/uvx", "mcp-server-git==2026.10.19"]).unwrap(), "mcp-server-git");
-        assert_eq!(found(&["/usr/bin/node", "/opt/evil-server-filesystem/index.js"]), None);
-        assert_eq!(found(&["/usr/bin/npx", "@modelcontextprotocol/server-filesystem-plus"]), None);
+        assert_eq!(
+            found(&[
+                "/usr/bin/npx",
+                "-y",
+                "@modelcontextprotocol/server-filesystem@2026.8.31"
+            ]),
+            filesystem
+        );
+        assert_eq!(
+            found(&[
+                "/usr/bin/node",
+                "/opt/node_modules/@modelcontextprotocol/server-filesystem/dist/index.js"
+            ]),
+            filesystem
+        );
+        assert_eq!(
+            found(&["/opt/venv/bin/python", "-m", "mcp_server_time"]).unwrap(),
+            "mcp-server-time"
+        );
+        assert_eq!(
+            found(&["/usr/bin/uvx", "mcp-server-git==2026.10.19"]).unwrap(),
+            "mcp-server-git"
+        );
+        assert_eq!(
+            found(&["/usr/bin/node", "/opt/evil-server-filesystem/index.js"]),
+            None
+        );
+        assert_eq!(
+            found(&[
+                "/usr/bin/npx",
+                "@modelcontextprotocol/server-filesystem-plus"
+            ]),
+            None
+        );
     }
 }

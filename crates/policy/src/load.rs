@@ -13,7 +13,9 @@ use self::read::{Reader, Section};
 use crate::applied::Applied;
 use crate::definition::Definition;
 use crate::diagnostics::{Diagnostic, Diagnostics, Problem};
-use crate::model::{Agent, Limits, Model, ObjectType, Principal, Profile, Purpose, RootModel, ToolModel};
+use crate::model::{
+    Agent, Limits, Model, ObjectType, Principal, Profile, Purpose, RootModel, ToolModel,
+};
 
 /// The raw bytes of `pins/<server>.json`, by server name.
 pub type Pins = BTreeMap<String, Vec<u8>>;
@@ -24,7 +26,9 @@ pub type Pins = BTreeMap<String, Vec<u8>>;
 /// Every problem found, in the order of the file: syntax alone when the text is not TOML, else shape and meaning.
 pub fn load(text: &str, file: &Path, pins: &Pins) -> Result<Applied, Diagnostics> {
     let mut reader = Reader::new(text, file);
-    let Some(table) = reader.parse() else { return Err(reader.into_diagnostics(Vec::new())) };
+    let Some(table) = reader.parse() else {
+        return Err(reader.into_diagnostics(Vec::new()));
+    };
     let mut model = root(&mut reader, &Section::root(table.get_ref()));
     let mut problems = Vec::new();
     for (name, server) in &mut model.servers {
@@ -37,18 +41,28 @@ pub fn load(text: &str, file: &Path, pins: &Pins) -> Result<Applied, Diagnostics
                 }
             },
             None => {
-                let message = format!("server `{name}` has no pinned definitions: run `lychgate pin {name}`");
+                let message =
+                    format!("server `{name}` has no pinned definitions: run `lychgate pin {name}`");
                 problems.push(Problem::new(&["servers", name], message));
             }
         }
     }
-    let unpinned = problems.len() + reader.problems.iter().filter(|one| one.line.is_none()).count();
+    let unpinned = problems.len()
+        + reader
+            .problems
+            .iter()
+            .filter(|one| one.line.is_none())
+            .count();
     match Applied::compile(model) {
         Ok(applied) if problems.is_empty() && reader.problems.is_empty() => Ok(applied),
         Ok(_) => Err(reader.into_diagnostics(problems)),
         Err(found) => {
             // Without the pins nothing can be said of tools; saying so once per server is enough.
-            problems.extend(found.into_iter().filter(|problem| unpinned == 0 || !needs_pins(&problem.message)));
+            problems.extend(
+                found
+                    .into_iter()
+                    .filter(|problem| unpinned == 0 || !needs_pins(&problem.message)),
+            );
             Err(reader.into_diagnostics(problems))
         }
     }
@@ -71,7 +85,9 @@ pub(crate) struct LibraryFile {
 /// Reads a file of the library: catalogue entries as in a configuration, and which package they are for.
 pub(crate) fn library_file(text: &str) -> Result<LibraryFile, Diagnostics> {
     let mut reader = Reader::new(text, Path::new("library"));
-    let Some(table) = reader.parse() else { return Err(reader.into_diagnostics(Vec::new())) };
+    let Some(table) = reader.parse() else {
+        return Err(reader.into_diagnostics(Vec::new()));
+    };
     let top = Section::root(table.get_ref());
     reader.known(&top, &["packages", "version", "file_env", "tools"]);
     let file = LibraryFile {
@@ -79,16 +95,30 @@ pub(crate) fn library_file(text: &str) -> Result<LibraryFile, Diagnostics> {
         file_env: reader.text(&top, "file_env"),
         tools: server::entries(&mut reader, &top, "tools"),
     };
-    if reader.problems.is_empty() { Ok(file) } else { Err(reader.into_diagnostics(Vec::new())) }
+    if reader.problems.is_empty() {
+        Ok(file)
+    } else {
+        Err(reader.into_diagnostics(Vec::new()))
+    }
 }
 
 /// Reads a pin file: `{"version": 1, "server": NAME, "tools": [definition, ...]}`.
 fn definitions(server: &str, bytes: &[u8]) -> Result<BTreeMap<String, Value>, String> {
-    let limits = json::Limits { max_bytes: PIN_BYTES, max_depth: 70, case: CaseRule::Allow };
+    let limits = json::Limits {
+        max_bytes: PIN_BYTES,
+        max_depth: 70,
+        case: CaseRule::Allow,
+    };
     let pinned = json::parse(bytes, &limits).map_err(|fault| fault.to_string())?;
     let members = pinned.as_object().ok_or("it is not an object")?;
-    if let Some((key, _)) = members.iter().find(|(key, _)| !["version", "server", "tools"].contains(key)) {
-        return Err(format!("unknown member {}", crate::diagnostics::quoted(key)));
+    if let Some((key, _)) = members
+        .iter()
+        .find(|(key, _)| !["version", "server", "tools"].contains(key))
+    {
+        return Err(format!(
+            "unknown member {}",
+            crate::diagnostics::quoted(key)
+        ));
     }
     if pinned.get("version").and_then(Value::as_u64) != Some(1) {
         return Err("`version` is not 1".to_owned());
@@ -96,11 +126,17 @@ fn definitions(server: &str, bytes: &[u8]) -> Result<BTreeMap<String, Value>, St
     if pinned.get("server").and_then(Value::as_str) != Some(server) {
         return Err(format!("`server` is not `{server}`"));
     }
-    let tools = pinned.get("tools").and_then(Value::as_array).ok_or("`tools` is not a list")?;
+    let tools = pinned
+        .get("tools")
+        .and_then(Value::as_array)
+        .ok_or("`tools` is not a list")?;
     let mut found = BTreeMap::new();
     for tool in tools {
         let definition = Definition::parse(tool.clone()).map_err(|fault| fault.to_string())?;
-        if found.insert(definition.name.clone(), definition.value).is_some() {
+        if found
+            .insert(definition.name.clone(), definition.value)
+            .is_some()
+        {
             return Err(format!("tool `{}` is pinned twice", definition.name));
         }
     }
@@ -111,8 +147,19 @@ fn root(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Model {
     reader.known(
         top,
         &[
-            "version", "profile", "unattended", "principal", "agent", "purpose", "purposes", "provenance", "limits",
-            "roots", "destinations", "jurisdictions", "servers",
+            "version",
+            "profile",
+            "unattended",
+            "principal",
+            "agent",
+            "purpose",
+            "purposes",
+            "provenance",
+            "limits",
+            "roots",
+            "destinations",
+            "jurisdictions",
+            "servers",
         ],
     );
     let version = match reader.whole(top, "version") {
@@ -124,16 +171,24 @@ fn root(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Model {
         Some(version) => u32::try_from(version).unwrap_or(u32::MAX),
     };
     let profiles = [("balanced", Profile::Balanced), ("strict", Profile::Strict)];
-    let profile = reader.word(top, "profile", &profiles).unwrap_or(Profile::Balanced);
+    let profile = reader
+        .word(top, "profile", &profiles)
+        .unwrap_or(Profile::Balanced);
     let unattended = reader.flag(top, "unattended").unwrap_or(false);
-    let sources = [("user", SourceType::User), ("developer", SourceType::Developer), ("system", SourceType::System)];
+    let sources = [
+        ("user", SourceType::User),
+        ("developer", SourceType::Developer),
+        ("system", SourceType::System),
+    ];
     let provenance = reader.table(top, "provenance", &["vouch"]);
     let vouch = provenance.and_then(|section| reader.word(&section, "vouch", &sources));
-    let jurisdictions = reader.table(top, "jurisdictions", &["allow"]).map(|section| {
-        let mut allow = reader.list(&section, "allow").unwrap_or_default();
-        allow.sort();
-        allow
-    });
+    let jurisdictions = reader
+        .table(top, "jurisdictions", &["allow"])
+        .map(|section| {
+            let mut allow = reader.list(&section, "allow").unwrap_or_default();
+            allow.sort();
+            allow
+        });
     Model {
         version,
         object_type: ObjectType::Applied,
@@ -161,19 +216,36 @@ fn principal(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Principal {
         ("device", PrincipalType::Device),
         ("agent", PrincipalType::Agent),
     ];
-    let id = section.as_ref().and_then(|section| reader.text(section, "id"));
-    let kind = section.as_ref().and_then(|section| reader.word(section, "type", &kinds));
-    Principal { id: id.unwrap_or_else(|| "user:local".to_owned()), kind: kind.unwrap_or(PrincipalType::User) }
+    let id = section
+        .as_ref()
+        .and_then(|section| reader.text(section, "id"));
+    let kind = section
+        .as_ref()
+        .and_then(|section| reader.word(section, "type", &kinds));
+    Principal {
+        id: id.unwrap_or_else(|| "user:local".to_owned()),
+        kind: kind.unwrap_or(PrincipalType::User),
+    }
 }
 
 fn agent(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Agent {
     let section = reader.table(top, "agent", &["id", "max_depth", "allow"]);
-    let id = section.as_ref().and_then(|section| reader.text(section, "id"));
-    let depth = section.as_ref().and_then(|section| reader.whole(section, "max_depth"));
-    let mut allow = section.as_ref().and_then(|section| reader.list(section, "allow")).unwrap_or_default();
+    let id = section
+        .as_ref()
+        .and_then(|section| reader.text(section, "id"));
+    let depth = section
+        .as_ref()
+        .and_then(|section| reader.whole(section, "max_depth"));
+    let mut allow = section
+        .as_ref()
+        .and_then(|section| reader.list(section, "allow"))
+        .unwrap_or_default();
     // The place of an entry is remembered under its text, for sorting moves it.
     for (index, rule) in allow.iter().enumerate() {
-        reader.rename(&["agent", "allow", &index.to_string()], &["agent", "allow", rule]);
+        reader.rename(
+            &["agent", "allow", &index.to_string()],
+            &["agent", "allow", rule],
+        );
     }
     allow.sort();
     Agent {
@@ -185,8 +257,12 @@ fn agent(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Agent {
 
 fn purpose(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Purpose {
     let section = reader.table(top, "purpose", &["id", "declared"]);
-    let id = section.as_ref().and_then(|section| reader.text(section, "id"));
-    let declared = section.as_ref().and_then(|section| reader.text(section, "declared"));
+    let id = section
+        .as_ref()
+        .and_then(|section| reader.text(section, "id"));
+    let declared = section
+        .as_ref()
+        .and_then(|section| reader.text(section, "declared"));
     Purpose {
         id: id.unwrap_or_else(|| "general".to_owned()),
         declared: declared.unwrap_or_else(|| "What the user asks of this agent".to_owned()),
@@ -204,8 +280,19 @@ fn purposes(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> BTreeMap<String, 
 
 fn limits(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Limits {
     let mut limits = Limits::default();
-    let keys = ["authority", "permit", "ticket", "hold", "decision", "arguments_bytes", "message_bytes", "in_flight"];
-    let Some(section) = reader.table(top, "limits", &keys) else { return limits };
+    let keys = [
+        "authority",
+        "permit",
+        "ticket",
+        "hold",
+        "decision",
+        "arguments_bytes",
+        "message_bytes",
+        "in_flight",
+    ];
+    let Some(section) = reader.table(top, "limits", &keys) else {
+        return limits;
+    };
     for (key, slot) in [
         ("authority", &mut limits.authority),
         ("permit", &mut limits.permit),
@@ -228,7 +315,9 @@ fn limits(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Limits {
 fn roots(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> BTreeMap<String, RootModel> {
     let mut found = BTreeMap::new();
     for section in reader.tables(top, "roots", &["path", "recoverable"]) {
-        let Some(path) = reader.required(&section, "path") else { continue };
+        let Some(path) = reader.required(&section, "path") else {
+            continue;
+        };
         let recoverable = reader.flag(&section, "recoverable").unwrap_or(false);
         found.insert(section.name().to_owned(), RootModel { path, recoverable });
     }

@@ -109,8 +109,15 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 7] =
-        [Self::Path, Self::Url, Self::Host, Self::Email, Self::Iban, Self::Repository, Self::Text];
+    pub const ALL: [Self; 7] = [
+        Self::Path,
+        Self::Url,
+        Self::Host,
+        Self::Email,
+        Self::Iban,
+        Self::Repository,
+        Self::Text,
+    ];
 
     /// The word in the configuration.
     #[must_use]
@@ -306,7 +313,10 @@ impl ToolModel {
             definition,
             class: ConsequenceClass::Other,
             act_type: ActType::ToolCall,
-            destination: Some(Rule { fixed: Some(format!("server:{server}")), ..Rule::default() }),
+            destination: Some(Rule {
+                fixed: Some(format!("server:{server}")),
+                ..Rule::default()
+            }),
             recipient: None,
             roles: BTreeMap::new(),
             purposes: Vec::new(),

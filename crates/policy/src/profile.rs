@@ -65,23 +65,47 @@ pub struct Situation<'a> {
 pub fn judge(situation: &Situation<'_>) -> Vec<Finding> {
     let mut findings = Vec::with_capacity(situation.targets.len() + 1);
     findings.push(whole(situation));
-    findings.extend(situation.targets.iter().map(|target| one(situation, target)));
+    findings.extend(
+        situation
+            .targets
+            .iter()
+            .map(|target| one(situation, target)),
+    );
     findings
 }
 
 /// The strictest of some findings; among equals the first. Nothing judged is nothing allowed.
 #[must_use]
 pub fn strictest(findings: &[Finding]) -> Finding {
-    let nothing = Finding::Deny { code: Code::FailClosed, why: "nothing was judged" };
-    findings.iter().copied().reduce(|best, next| if next.rank() > best.rank() { next } else { best }).unwrap_or(nothing)
+    let nothing = Finding::Deny {
+        code: Code::FailClosed,
+        why: "nothing was judged",
+    };
+    findings
+        .iter()
+        .copied()
+        .reduce(|best, next| {
+            if next.rank() > best.rank() {
+                next
+            } else {
+                best
+            }
+        })
+        .unwrap_or(nothing)
 }
 
 fn whole(situation: &Situation<'_>) -> Finding {
     if situation.targets.is_empty() {
-        return deny(Code::DestinationUnresolved, "no destination could be resolved");
+        return deny(
+            Code::DestinationUnresolved,
+            "no destination could be resolved",
+        );
     }
     if situation.class.needs_recipient() && !situation.recipient_present {
-        return deny(Code::DestinationUnresolved, "an act of this class must name who receives");
+        return deny(
+            Code::DestinationUnresolved,
+            "an act of this class must name who receives",
+        );
     }
     if situation.has_program {
         return ask(Code::EscalationRequired, "an argument is itself a program");
@@ -92,10 +116,16 @@ fn whole(situation: &Situation<'_>) -> Finding {
 fn one(situation: &Situation<'_>, target: &Target) -> Finding {
     match &target.scope {
         Scope::Forbidden => {
-            return deny(Code::DestinationMismatch, "the gate's own files and clients' configurations are out of reach");
+            return deny(
+                Code::DestinationMismatch,
+                "the gate's own files and clients' configurations are out of reach",
+            );
         }
         Scope::External { metadata: true, .. } => {
-            return deny(Code::DestinationMismatch, "cloud metadata addresses are out of reach");
+            return deny(
+                Code::DestinationMismatch,
+                "cloud metadata addresses are out of reach",
+            );
         }
         _ => {}
     }
@@ -114,10 +144,19 @@ fn one(situation: &Situation<'_>, target: &Target) -> Finding {
 fn read(profile: Profile, scope: &Scope) -> Finding {
     match (scope, profile) {
         (Scope::InRoot { .. } | Scope::Fixed | Scope::LocalOther, _) => Finding::Pass,
-        (Scope::OutsideRoots, Profile::Balanced) => ask(Code::DestinationMismatch, "it reads outside the declared roots"),
-        (Scope::OutsideRoots, Profile::Strict) => deny(Code::DestinationMismatch, "it reads outside the declared roots"),
+        (Scope::OutsideRoots, Profile::Balanced) => ask(
+            Code::DestinationMismatch,
+            "it reads outside the declared roots",
+        ),
+        (Scope::OutsideRoots, Profile::Strict) => deny(
+            Code::DestinationMismatch,
+            "it reads outside the declared roots",
+        ),
         //= PROFILE §9: a query sent to an outside service discloses its arguments
-        (Scope::External { .. }, _) => ask(Code::EscalationRequired, "a query to an outside service discloses its arguments"),
+        (Scope::External { .. }, _) => ask(
+            Code::EscalationRequired,
+            "a query to an outside service discloses its arguments",
+        ),
         (Scope::Forbidden, _) => deny(Code::DestinationMismatch, "forbidden"),
     }
 }
@@ -127,16 +166,44 @@ fn write(situation: &Situation<'_>, scope: &Scope) -> Finding {
         return by_provenance(situation, "it cannot be undone");
     }
     match (scope, situation.profile, situation.source) {
-        (Scope::InRoot { recoverable: true, .. }, _, Some(source)) if !source.trusted() => {
-            ask(Code::InstructionProvenanceFailure, "the instruction came from an untrusted source")
-        }
-        (Scope::InRoot { recoverable: true, .. }, Profile::Balanced, None) => Finding::Pass,
-        (Scope::InRoot { recoverable: true, .. }, Profile::Strict, None) => {
-            ask(Code::InstructionProvenanceFailure, "nobody knows who asked for it")
-        }
-        (Scope::InRoot { recoverable: true, .. }, _, Some(_)) => Finding::Pass,
         (
-            Scope::InRoot { recoverable: false, .. }
+            Scope::InRoot {
+                recoverable: true, ..
+            },
+            _,
+            Some(source),
+        ) if !source.trusted() => ask(
+            Code::InstructionProvenanceFailure,
+            "the instruction came from an untrusted source",
+        ),
+        (
+            Scope::InRoot {
+                recoverable: true, ..
+            },
+            Profile::Balanced,
+            None,
+        ) => Finding::Pass,
+        (
+            Scope::InRoot {
+                recoverable: true, ..
+            },
+            Profile::Strict,
+            None,
+        ) => ask(
+            Code::InstructionProvenanceFailure,
+            "nobody knows who asked for it",
+        ),
+        (
+            Scope::InRoot {
+                recoverable: true, ..
+            },
+            _,
+            Some(_),
+        ) => Finding::Pass,
+        (
+            Scope::InRoot {
+                recoverable: false, ..
+            }
             | Scope::OutsideRoots
             | Scope::External { .. }
             | Scope::Fixed
@@ -149,13 +216,20 @@ fn write(situation: &Situation<'_>, scope: &Scope) -> Finding {
 }
 
 fn outward(situation: &Situation<'_>) -> Finding {
-    by_provenance(situation, "acts of this class are never taken without a person")
+    by_provenance(
+        situation,
+        "acts of this class are never taken without a person",
+    )
 }
 
 //= PROFILE §10: a vouched channel never covers external or irreversible acts
 fn by_provenance(situation: &Situation<'_>, why: &'static str) -> Finding {
     let trusted = situation.source.is_some_and(SourceType::trusted) && !situation.vouched;
-    let code = if trusted { Code::EscalationRequired } else { Code::InstructionProvenanceFailure };
+    let code = if trusted {
+        Code::EscalationRequired
+    } else {
+        Code::InstructionProvenanceFailure
+    };
     ask(code, why)
 }
 

@@ -40,6 +40,8 @@ pub struct Proposed {
     pub errors: Option<ErrorMeaning>,
     /// Whether the server takes an idempotency key.
     pub idempotency: Idempotency,
+    /// False: withheld, because the input schema cannot be checked against.
+    pub enabled: bool,
     /// The definition is the one that the library's entry was reviewed for.
     pub reviewed: bool,
     /// For the person, empty for a reviewed entry.
@@ -59,23 +61,47 @@ pub fn propose(
     let file = library.package(command);
     definitions
         .iter()
-        .map(|definition| match file.and_then(|file| Some((file, file.entry(&definition.name)?))) {
-            Some((_, entry)) if entry.definition != Some(definition.digest) && !fits(entry, definition) => {
-                let mut guess = hint(server, definition);
-                guess.note = "not the reviewed definition; proposed from its name and schema".to_owned();
-                guess
-            }
-            Some((file, entry)) => known(server, file, entry, env, definition),
-            None => hint(server, definition),
-        })
+        .map(
+            |definition| match schema::compile(&definition.input_schema) {
+                Ok(_) => one(server, file, env, definition),
+                // A schema that is broken, fetches, or needs backtracking: its arguments could not be checked.
+                Err(fault) => Proposed {
+                    enabled: false,
+                    note: format!("withheld, its input schema cannot be used: {fault}"),
+                    ..unplaced(server, definition)
+                },
+            },
+        )
         .collect()
+}
+
+fn one(
+    server: &str,
+    file: Option<&LibraryFile>,
+    env: &BTreeMap<String, String>,
+    definition: &Definition,
+) -> Proposed {
+    match file.and_then(|file| Some((file, file.entry(&definition.name)?))) {
+        Some((_, entry))
+            if entry.definition != Some(definition.digest) && !fits(entry, definition) =>
+        {
+            let mut guess = hint(server, definition);
+            guess.note =
+                "not the reviewed definition; proposed from its name and schema".to_owned();
+            guess
+        }
+        Some((file, entry)) => known(server, file, entry, env, definition),
+        None => hint(server, definition),
+    }
 }
 
 /// Whether everything the entry points at is still in the schema.
 fn fits(entry: &ToolModel, definition: &Definition) -> bool {
     let rules = [&entry.destination, &entry.recipient].into_iter().flatten();
     let pointed = rules.flat_map(|rule| rule.pointers.values().flatten());
-    pointed.chain(entry.roles.keys()).all(|pointer| schema::place(&definition.input_schema, pointer) == Place::Known)
+    pointed
+        .chain(entry.roles.keys())
+        .all(|pointer| schema::place(&definition.input_schema, pointer) == Place::Known)
 }
 
 fn known(
@@ -88,8 +114,14 @@ fn known(
     let reviewed = entry.definition == Some(definition.digest);
     let destination = entry.destination.clone().unwrap_or_default();
     let changes = entry.class == ConsequenceClass::PersistentStateChange;
-    let own = if changes && destination.pointers.is_empty() { file.own_file(env) } else { None };
-    let fixed = destination.fixed.map(|fixed| fixed.replace("{server}", server));
+    let own = if changes && destination.pointers.is_empty() {
+        file.own_file(env)
+    } else {
+        None
+    };
+    let fixed = destination
+        .fixed
+        .map(|fixed| fixed.replace("{server}", server));
     Proposed {
         function: definition.name.clone(),
         definition: definition.digest,
@@ -104,8 +136,13 @@ fn known(
         // What errors mean was reviewed for one definition only.
         errors: entry.errors.filter(|_| reviewed),
         idempotency: entry.idempotency,
+        enabled: true,
         reviewed,
-        note: if reviewed { String::new() } else { "not the reviewed definition".to_owned() },
+        note: if reviewed {
+            String::new()
+        } else {
+            "not the reviewed definition".to_owned()
+        },
     }
 }
 
@@ -113,16 +150,28 @@ fn known(
 fn hint(server: &str, definition: &Definition) -> Proposed {
     let arguments = texts(&definition.input_schema);
     let pick = |words: &[&str]| {
-        let named = arguments.iter().filter(|name| words.contains(&plain(name).as_str()));
-        named.map(|name| format!("/{}", name.replace('~', "~0").replace('/', "~1"))).collect::<Vec<_>>()
+        let named = arguments
+            .iter()
+            .filter(|name| words.contains(&plain(name).as_str()));
+        named
+            .map(|name| format!("/{}", name.replace('~', "~0").replace('/', "~1")))
+            .collect::<Vec<_>>()
     };
     let (paths, urls, people) = (pick(&PATHS), pick(&URLS), pick(&PEOPLE));
     let programs = pick(&PROGRAMS);
     let verb = verb(&definition.name);
     let mut proposed = unplaced(server, definition);
-    proposed.roles.extend(programs.iter().map(|pointer| (pointer.clone(), Role::Program)));
+    proposed.roles.extend(
+        programs
+            .iter()
+            .map(|pointer| (pointer.clone(), Role::Program)),
+    );
     let target = |proposed: &mut Proposed, kind: Kind, pointers: Vec<String>| {
-        proposed.roles.extend(pointers.iter().map(|pointer| (pointer.clone(), Role::Target)));
+        proposed.roles.extend(
+            pointers
+                .iter()
+                .map(|pointer| (pointer.clone(), Role::Target)),
+        );
         proposed.fixed = None;
         proposed.destination = BTreeMap::from([(kind, pointers)]);
     };
@@ -139,14 +188,19 @@ fn hint(server: &str, definition: &Definition) -> Proposed {
         target(&mut proposed, Kind::Email, people);
     } else if !paths.is_empty() && matches!(verb, Verb::Read | Verb::Write | Verb::Delete) {
         // A server that says that it writes, destroys or reaches out is believed; the opposite never.
-        let writes = definition.hint("readOnlyHint") == Some(false) || definition.hint("destructiveHint") == Some(true);
+        let writes = definition.hint("readOnlyHint") == Some(false)
+            || definition.hint("destructiveHint") == Some(true);
         let reads = verb == Verb::Read && !writes && definition.hint("openWorldHint") != Some(true);
         if verb == Verb::Read && !reads {
             return proposed;
         }
-        proposed.class =
-            if reads { ConsequenceClass::Informational } else { ConsequenceClass::PersistentStateChange };
-        proposed.irreversible = verb == Verb::Delete || (!reads && definition.hint("destructiveHint") == Some(true));
+        proposed.class = if reads {
+            ConsequenceClass::Informational
+        } else {
+            ConsequenceClass::PersistentStateChange
+        };
+        proposed.irreversible =
+            verb == Verb::Delete || (!reads && definition.hint("destructiveHint") == Some(true));
         target(&mut proposed, Kind::Path, paths);
     } else {
         return proposed;
@@ -169,6 +223,7 @@ fn unplaced(server: &str, definition: &Definition) -> Proposed {
         irreversible: false,
         errors: None,
         idempotency: Idempotency::None,
+        enabled: true,
         reviewed: false,
         note: "nobody reviewed it: it asks every time".to_owned(),
     }
@@ -179,13 +234,18 @@ fn texts(schema: &Value) -> Vec<&str> {
     let is_text = |schema: &Value| schema.get("type").and_then(Value::as_str) == Some("string");
     let fits = |schema: &Value| is_text(schema) || schema.get("items").is_some_and(is_text);
     let properties = schema.get("properties").and_then(Value::as_object);
-    let fitting = properties.into_iter().flat_map(|all| all.iter().filter(|(_, schema)| fits(schema)));
+    let fitting = properties
+        .into_iter()
+        .flat_map(|all| all.iter().filter(|(_, schema)| fits(schema)));
     fitting.map(|(name, _)| name).collect()
 }
 
 /// An argument's name without case and separators.
 fn plain(name: &str) -> String {
-    name.chars().filter(|c| c.is_ascii_alphanumeric()).map(|c| c.to_ascii_lowercase()).collect()
+    name.chars()
+        .filter(|c| c.is_ascii_alphanumeric())
+        .map(|c| c.to_ascii_lowercase())
+        .collect()
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -206,15 +266,26 @@ fn verb(name: &str) -> Verb {
         }
         words.push(c.to_ascii_lowercase());
     }
-    let words = words.split(|c: char| !c.is_ascii_alphanumeric()).collect::<Vec<_>>();
+    let words = words
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .collect::<Vec<_>>();
     let has = |list: &[&str]| words.iter().any(|word| list.contains(word));
-    if has(&["send", "post", "reply", "forward", "notify", "email", "mail", "message"]) {
+    if has(&[
+        "send", "post", "reply", "forward", "notify", "email", "mail", "message",
+    ]) {
         Verb::Send
-    } else if has(&["delete", "remove", "rm", "drop", "purge", "clear", "truncate", "destroy", "reset"]) {
+    } else if has(&[
+        "delete", "remove", "rm", "drop", "purge", "clear", "truncate", "destroy", "reset",
+    ]) {
         Verb::Delete
-    } else if has(&["write", "edit", "create", "move", "rename", "copy", "append", "update", "set", "save", "add", "put"]) {
+    } else if has(&[
+        "write", "edit", "create", "move", "rename", "copy", "append", "update", "set", "save",
+        "add", "put",
+    ]) {
         Verb::Write
-    } else if has(&["read", "list", "get", "view", "show", "search", "find", "stat", "info", "tree"]) {
+    } else if has(&[
+        "read", "list", "get", "view", "show", "search", "find", "stat", "info", "tree",
+    ]) {
         Verb::Read
     } else {
         Verb::Unknown
@@ -222,12 +293,42 @@ fn verb(name: &str) -> Verb {
 }
 
 const PATHS: [&str; 14] = [
-    "path", "paths", "filepath", "filename", "file", "files", "directory", "dir", "folder", "source", "destination",
-    "repopath", "oldpath", "newpath",
+    "path",
+    "paths",
+    "filepath",
+    "filename",
+    "file",
+    "files",
+    "directory",
+    "dir",
+    "folder",
+    "source",
+    "destination",
+    "repopath",
+    "oldpath",
+    "newpath",
 ];
 const URLS: [&str; 6] = ["url", "urls", "uri", "link", "href", "endpoint"];
-const PEOPLE: [&str; 7] = ["to", "cc", "bcc", "recipient", "recipients", "email", "emails"];
+const PEOPLE: [&str; 7] = [
+    "to",
+    "cc",
+    "bcc",
+    "recipient",
+    "recipients",
+    "email",
+    "emails",
+];
 const PROGRAMS: [&str; 12] = [
-    "command", "commands", "cmd", "code", "script", "sql", "shell", "program", "expression", "eval", "javascript",
+    "command",
+    "commands",
+    "cmd",
+    "code",
+    "script",
+    "sql",
+    "shell",
+    "program",
+    "expression",
+    "eval",
+    "javascript",
     "template",
 ];

@@ -96,7 +96,10 @@ pub struct Unresolved {
 
 impl Unresolved {
     pub(crate) const fn new(why: &'static str) -> Self {
-        Self { code: Code::DestinationUnresolved, why }
+        Self {
+            code: Code::DestinationUnresolved,
+            why,
+        }
     }
 }
 
@@ -106,13 +109,28 @@ impl ToolEntry {
     /// # Errors
     /// EF-022 when a destination, a needed recipient or jurisdiction cannot be resolved; EF-021 when a jurisdiction
     /// is not allowed.
-    pub fn destinations(&self, args: &Value, paths: &dyn Paths, server: &Server) -> Result<Reach, Unresolved> {
-        let rule = self.destination.as_ref().ok_or(Unresolved::new("the catalogue entry has no destination"))?;
+    pub fn destinations(
+        &self,
+        args: &Value,
+        paths: &dyn Paths,
+        server: &Server,
+    ) -> Result<Reach, Unresolved> {
+        let rule = self
+            .destination
+            .as_ref()
+            .ok_or(Unresolved::new("the catalogue entry has no destination"))?;
         let mut targets = Vec::new();
         if let Some(fixed) = &rule.fixed {
-            targets.push(Target { canonical: fixed.clone(), scope: Scope::Fixed });
+            targets.push(Target {
+                canonical: fixed.clone(),
+                scope: Scope::Fixed,
+            });
         }
-        let finder = Finder { paths, server, class: self.class };
+        let finder = Finder {
+            paths,
+            server,
+            class: self.class,
+        };
         if let Some(file) = &rule.file {
             targets.push(finder.target(Kind::Path, file)?);
         }
@@ -123,7 +141,9 @@ impl ToolEntry {
         targets.dedup();
         let recipients = self.recipients(args)?;
         if self.class.needs_recipient() && recipients.is_empty() {
-            return Err(Unresolved::new("an act of this class must name who receives"));
+            return Err(Unresolved::new(
+                "an act of this class must name who receives",
+            ));
         }
         let jurisdiction = server.jurisdiction(&targets)?;
         let destination = Destination {
@@ -135,11 +155,17 @@ impl ToolEntry {
         if destination.destination_id.is_none() {
             return Err(Unresolved::new("no argument names the destination"));
         }
-        Ok(Reach { destination, targets, recipients })
+        Ok(Reach {
+            destination,
+            targets,
+            recipients,
+        })
     }
 
     fn recipients(&self, args: &Value) -> Result<Vec<String>, Unresolved> {
-        let Some(rule) = &self.recipient else { return Ok(Vec::new()) };
+        let Some(rule) = &self.recipient else {
+            return Ok(Vec::new());
+        };
         let mut found = rule.fixed.iter().cloned().collect::<Vec<_>>();
         for (kind, text) in any_texts(rule, args)? {
             found.push(canonical::name(kind, text)?.id);
@@ -161,7 +187,10 @@ fn name_of<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
         [one] => Some((*one).to_owned()),
         several => {
             let list = Value::Array(several.iter().map(|&name| Value::from(name)).collect());
-            Some(format!("set:{}", b64::encode(Digest::sha256(&jcs::to_bytes(&list)).bytes())))
+            Some(format!(
+                "set:{}",
+                b64::encode(Digest::sha256(&jcs::to_bytes(&list)).bytes())
+            ))
         }
     }
 }
@@ -171,7 +200,9 @@ fn name_of<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
 fn texts<'a>(rule: &Rule, args: &'a Value) -> Result<Vec<(Kind, &'a str)>, Unresolved> {
     for (_, pointer) in pointers(rule).filter(|(kind, _)| *kind != Kind::Email) {
         if gather(args, pointer)?.is_empty() {
-            return Err(Unresolved::new("an argument that names the destination is absent"));
+            return Err(Unresolved::new(
+                "an argument that names the destination is absent",
+            ));
         }
     }
     any_texts(rule, args)
@@ -186,18 +217,25 @@ fn any_texts<'a>(rule: &Rule, args: &'a Value) -> Result<Vec<(Kind, &'a str)>, U
 }
 
 fn pointers(rule: &Rule) -> impl Iterator<Item = (Kind, &str)> {
-    rule.pointers.iter().flat_map(|(kind, pointers)| pointers.iter().map(|pointer| (*kind, pointer.as_str())))
+    rule.pointers
+        .iter()
+        .flat_map(|(kind, pointers)| pointers.iter().map(|pointer| (*kind, pointer.as_str())))
 }
 
 /// The texts at a pointer. An array on the way, or at the end, means each of its elements; null counts as absent.
 fn gather<'a>(args: &'a Value, pointer: &str) -> Result<Vec<&'a str>, Unresolved> {
-    let tokens = schema::tokens(pointer).ok_or(Unresolved::new("a pointer of the catalogue is malformed"))?;
+    let tokens = schema::tokens(pointer)
+        .ok_or(Unresolved::new("a pointer of the catalogue is malformed"))?;
     let mut found = Vec::new();
     walk(args, &tokens, &mut found)?;
     Ok(found)
 }
 
-fn walk<'a>(here: &'a Value, tokens: &[String], found: &mut Vec<&'a str>) -> Result<(), Unresolved> {
+fn walk<'a>(
+    here: &'a Value,
+    tokens: &[String],
+    found: &mut Vec<&'a str>,
+) -> Result<(), Unresolved> {
     match (here, tokens.split_first()) {
         (Value::Null, _) => Ok(()),
         (Value::String(text), None) => {
@@ -205,17 +243,21 @@ fn walk<'a>(here: &'a Value, tokens: &[String], found: &mut Vec<&'a str>) -> Res
             Ok(())
         }
         (Value::Array(items), _) => items.iter().try_for_each(|item| walk(item, tokens, found)),
-        (Value::Object(members), Some((token, rest))) => {
-            members.get(token).map_or(Ok(()), |member| walk(member, rest, found))
-        }
-        _ => Err(Unresolved::new("an argument that names the destination is not a text")),
+        (Value::Object(members), Some((token, rest))) => members
+            .get(token)
+            .map_or(Ok(()), |member| walk(member, rest, found)),
+        _ => Err(Unresolved::new(
+            "an argument that names the destination is not a text",
+        )),
     }
 }
 
 /// What stands behind a root cannot bring itself back, and it holds what later runs (hooks, drivers, filters): the
 /// folders of version control are never recoverable.
 fn unrecoverable(name: &OsStr) -> bool {
-    VERSION_CONTROL.iter().any(|folder| name.eq_ignore_ascii_case(folder))
+    VERSION_CONTROL
+        .iter()
+        .any(|folder| name.eq_ignore_ascii_case(folder))
 }
 
 const VERSION_CONTROL: [&str; 4] = [".git", ".hg", ".svn", ".jj"];
@@ -233,18 +275,33 @@ impl Finder<'_> {
         }
         let name = canonical::name(kind, text)?;
         let scope = match name.host {
-            Some(host) => Scope::External { host, metadata: name.metadata },
+            Some(host) => Scope::External {
+                host,
+                metadata: name.metadata,
+            },
             None => Scope::LocalOther,
         };
-        Ok(Target { canonical: name.id, scope })
+        Ok(Target {
+            canonical: name.id,
+            scope,
+        })
     }
 
     fn path(&self, text: &str) -> Result<Target, Unresolved> {
         canonical::path::check(text)?;
         let unresolved = |_| Unresolved::new("a path has no canonical form");
-        let path = self.paths.resolve(text, self.server.cwd.as_deref()).map_err(unresolved)?;
-        let canonical = path.to_str().ok_or(Unresolved::new("a path is not UTF-8"))?.to_owned();
-        Ok(Target { canonical, scope: self.scope(&path) })
+        let path = self
+            .paths
+            .resolve(text, self.server.cwd.as_deref())
+            .map_err(unresolved)?;
+        let canonical = path
+            .to_str()
+            .ok_or(Unresolved::new("a path is not UTF-8"))?
+            .to_owned();
+        Ok(Target {
+            canonical,
+            scope: self.scope(&path),
+        })
     }
 
     fn scope(&self, path: &Path) -> Scope {
@@ -261,7 +318,10 @@ impl Finder<'_> {
         });
         innermost.map_or(Scope::OutsideRoots, |(_, root)| Scope::InRoot {
             root: root.name.clone(),
-            recoverable: root.recoverable && !path.components().any(|part| unrecoverable(part.as_os_str())),
+            recoverable: root.recoverable
+                && !path
+                    .components()
+                    .any(|part| unrecoverable(part.as_os_str())),
         })
     }
 

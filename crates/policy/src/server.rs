@@ -80,7 +80,11 @@ pub enum Resolution<'a> {
 }
 
 /// A compiled schema or method is at fault: server, table (`tools` or `methods`), function, what is wrong.
-pub(crate) struct CompileFault(pub(crate) &'static str, pub(crate) String, pub(crate) String);
+pub(crate) struct CompileFault(
+    pub(crate) &'static str,
+    pub(crate) String,
+    pub(crate) String,
+);
 
 impl Server {
     pub(crate) fn compile(
@@ -95,9 +99,19 @@ impl Server {
         for function in server.definitions.keys() {
             let written = server.tools.get(function);
             let unlisted = ToolModel::unlisted(name, None);
-            match ToolEntry::compile(function, written.unwrap_or(&unlisted), server, written.is_some()) {
+            match ToolEntry::compile(
+                function,
+                written.unwrap_or(&unlisted),
+                server,
+                written.is_some(),
+            ) {
                 Ok(entry) => {
-                    aliases.extend(entry.aliases.iter().map(|alias| (alias.clone(), function.clone())));
+                    aliases.extend(
+                        entry
+                            .aliases
+                            .iter()
+                            .map(|alias| (alias.clone(), function.clone())),
+                    );
                     tools.insert(function.clone(), entry);
                 }
                 Err(_) if written.is_some_and(|entry| !entry.enabled) => {}
@@ -106,8 +120,13 @@ impl Server {
         }
         let mut methods = BTreeMap::new();
         let unlisted = ToolModel::unlisted(name, None);
-        let known = METHODS.into_iter().map(|method| (method.to_owned(), &unlisted, false));
-        let written = server.methods.iter().map(|(method, entry)| (method.clone(), entry, true));
+        let known = METHODS
+            .into_iter()
+            .map(|method| (method.to_owned(), &unlisted, false));
+        let written = server
+            .methods
+            .iter()
+            .map(|(method, entry)| (method.clone(), entry, true));
         for (method, entry, catalogued) in known.chain(written) {
             match ToolEntry::compile(&method, entry, server, catalogued) {
                 Ok(entry) => drop(methods.insert(method, entry)),
@@ -119,7 +138,11 @@ impl Server {
         }
         let roots = server.roots.iter().filter_map(|root| {
             let found = model.roots.get(root)?;
-            Some(Root { name: root.clone(), path: PathBuf::from(&found.path), recoverable: found.recoverable })
+            Some(Root {
+                name: root.clone(),
+                path: PathBuf::from(&found.path),
+                recoverable: found.recoverable,
+            })
         });
         Ok(Self {
             name: name.to_owned(),
@@ -196,10 +219,14 @@ impl Server {
         for target in targets {
             let jurisdiction = self.registry.of(target);
             if let Some(allowed) = &self.registry.allowed {
-                let jurisdiction = jurisdiction.ok_or(Unresolved::new("a destination's jurisdiction is not known"))?;
+                let jurisdiction = jurisdiction
+                    .ok_or(Unresolved::new("a destination's jurisdiction is not known"))?;
                 if !allowed.contains(jurisdiction) {
                     let why = "a destination's jurisdiction is not allowed";
-                    return Err(Unresolved { code: Code::JurisdictionMismatch, why });
+                    return Err(Unresolved {
+                        code: Code::JurisdictionMismatch,
+                        why,
+                    });
                 }
             }
             found.push(jurisdiction);
@@ -228,19 +255,40 @@ impl Registry {
 impl fmt::Debug for Server {
     /// Without the environment, which may hold secrets.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Server").field("name", &self.name).field("tools", &self.tools).finish_non_exhaustive()
+        out.debug_struct("Server")
+            .field("name", &self.name)
+            .field("tools", &self.tools)
+            .finish_non_exhaustive()
     }
 }
 
 fn endpoint(command: &[String], entry: Option<Digest>) -> String {
     let mut bound = Object::new();
-    bound.insert("command".to_owned(), Value::Array(command.iter().map(|word| Value::from(word.as_str())).collect()));
-    bound.insert("entry".to_owned(), entry.map_or(Value::Null, |digest| Value::from(digest.to_string())));
+    bound.insert(
+        "command".to_owned(),
+        Value::Array(
+            command
+                .iter()
+                .map(|word| Value::from(word.as_str()))
+                .collect(),
+        ),
+    );
+    bound.insert(
+        "entry".to_owned(),
+        entry.map_or(Value::Null, |digest| Value::from(digest.to_string())),
+    );
     let digest = Digest::of_value(Algorithm::Sha256, &Value::Object(bound));
     let program = command.first().map_or("", String::as_str);
-    let program = Path::new(program).file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let program = Path::new(program)
+        .file_name()
+        .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     format!("stdio:{program}#{}", digest.to_base64url())
 }
 
 /// The methods that are acts whether the catalogue lists them or not (MCP.md).
-pub(crate) const METHODS: [&str; 4] = ["prompts/get", "resources/read", "tasks/cancel", "tasks/update"];
+pub(crate) const METHODS: [&str; 4] = [
+    "prompts/get",
+    "resources/read",
+    "tasks/cancel",
+    "tasks/update",
+];

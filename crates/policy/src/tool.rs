@@ -62,7 +62,9 @@ impl ToolEntry {
             .and_then(|definition| definition.get("inputSchema"))
             .map(schema::compile)
             .transpose()?;
-        let definition = definition_value.as_ref().map_or_else(|| method_digest(function), definition_digest);
+        let definition = definition_value
+            .as_ref()
+            .map_or_else(|| method_digest(function), definition_digest);
         Ok(Self {
             function: function.to_owned(),
             definition,
@@ -91,17 +93,26 @@ impl ToolEntry {
     /// The first place that breaks it (EF-012).
     pub fn validate(&self, args: &Value) -> Result<(), SchemaFault> {
         if args.as_object().is_none() {
-            return Err(SchemaFault { pointer: String::new() });
+            return Err(SchemaFault {
+                pointer: String::new(),
+            });
         }
-        self.validator.as_ref().map_or(Ok(()), |validator| schema::check(validator, args))
+        self.validator
+            .as_ref()
+            .map_or(Ok(()), |validator| schema::check(validator, args))
     }
 
     /// Which roles these arguments fill.
     #[must_use]
     pub fn roles(&self, args: &Value) -> Roles {
-        let filled = |pointer: &str| schema::tokens(pointer).is_some_and(|tokens| present(args, &tokens));
+        let filled =
+            |pointer: &str| schema::tokens(pointer).is_some_and(|tokens| present(args, &tokens));
         let pointers = self.roles.iter().filter(|(pointer, _)| filled(pointer));
-        Roles { filled: pointers.map(|(pointer, role)| (pointer.clone(), *role)).collect() }
+        Roles {
+            filled: pointers
+                .map(|(pointer, role)| (pointer.clone(), *role))
+                .collect(),
+        }
     }
 
     /// Whether the function serves a purpose (EF-013 otherwise).
@@ -153,7 +164,9 @@ fn present(here: &Value, tokens: &[String]) -> bool {
         (Value::Null, _) => false,
         (Value::Array(items), _) => items.iter().any(|item| present(item, tokens)),
         (_, None) => true,
-        (Value::Object(members), Some((token, rest))) => members.get(token).is_some_and(|member| present(member, rest)),
+        (Value::Object(members), Some((token, rest))) => members
+            .get(token)
+            .is_some_and(|member| present(member, rest)),
         _ => false,
     }
 }

@@ -8,8 +8,14 @@ use lychgate_policy::{Finding, Profile, Scope, Situation, Target, judge, stricte
 use support::{PROFILES, SOURCES};
 
 fn places() -> [(&'static str, Scope); 8] {
-    let root = |recoverable| Scope::InRoot { root: "r".to_owned(), recoverable };
-    let external = |metadata| Scope::External { host: "h".to_owned(), metadata };
+    let root = |recoverable| Scope::InRoot {
+        root: "r".to_owned(),
+        recoverable,
+    };
+    let external = |metadata| Scope::External {
+        host: "h".to_owned(),
+        metadata,
+    };
     [
         ("recoverable", root(true)),
         ("root", root(false)),
@@ -33,14 +39,21 @@ fn word(finding: Finding) -> String {
 /// Every situation of a class in a profile, a line for each provenance, a word for each place.
 fn table(profile: Profile, class: Class) -> String {
     let mut lines = String::new();
-    for (source, vouched) in SOURCES.into_iter().map(|source| (source, false)).chain([(SOURCES[1], true)]) {
+    for (source, vouched) in SOURCES
+        .into_iter()
+        .map(|source| (source, false))
+        .chain([(SOURCES[1], true)])
+    {
         let name = match (source, vouched) {
             (None, _) => "unknown".to_owned(),
             (Some(_), true) => "vouched".to_owned(),
             (Some(source), false) => format!("{source:?}").to_lowercase(),
         };
         let cells = places().map(|(_, scope)| {
-            let targets = [Target { canonical: "t".to_owned(), scope }];
+            let targets = [Target {
+                canonical: "t".to_owned(),
+                scope,
+            }];
             let situation = Situation {
                 profile,
                 class,
@@ -53,7 +66,10 @@ fn table(profile: Profile, class: Class) -> String {
             };
             word(strictest(&judge(&situation)))
         });
-        lines.push_str(&format!("{name:<9} {}\n", cells.map(|cell| format!("{cell:<8}")).join(" ").trim_end()));
+        lines.push_str(&format!(
+            "{name:<9} {}\n",
+            cells.map(|cell| format!("{cell:<8}")).join(" ").trim_end()
+        ));
     }
     lines
 }
@@ -101,14 +117,21 @@ fn the_whole_table() {
         for profile in PROFILES {
             let expected = match (class, profile) {
                 (Class::Informational, Profile::Balanced) => READ_BALANCED.to_owned(),
-                (Class::Informational, Profile::Strict) => READ_BALANCED.replace("ask 020 ", "deny 020"),
+                (Class::Informational, Profile::Strict) => {
+                    READ_BALANCED.replace("ask 020 ", "deny 020")
+                }
                 (Class::PersistentStateChange, Profile::Balanced) => WRITE_BALANCED.to_owned(),
                 (Class::PersistentStateChange, Profile::Strict) => {
                     WRITE_BALANCED.replace("unknown   pass   ", "unknown   ask 053")
                 }
                 _ => OUTWARD.to_owned(),
             };
-            assert_eq!(table(profile, class), expected, "{} in {profile:?}", class.name());
+            assert_eq!(
+                table(profile, class),
+                expected,
+                "{} in {profile:?}",
+                class.name()
+            );
         }
     }
 }
@@ -119,7 +142,10 @@ fn what_is_irreversible_a_program_or_without_recipient_never_passes() {
         for profile in PROFILES {
             for source in SOURCES {
                 for (_, scope) in places() {
-                    let targets = [Target { canonical: "t".to_owned(), scope }];
+                    let targets = [Target {
+                        canonical: "t".to_owned(),
+                        scope,
+                    }];
                     let plain = Situation {
                         profile,
                         class,
@@ -132,17 +158,55 @@ fn what_is_irreversible_a_program_or_without_recipient_never_passes() {
                     };
                     let rank = |situation: &Situation<'_>| strictest(&judge(situation)).rank();
                     let base = rank(&plain);
-                    assert!(rank(&Situation { has_program: true, ..plain }) >= base.max(1));
-                    assert!(rank(&Situation { irreversible: true, ..plain }) >= base);
+                    assert!(
+                        rank(&Situation {
+                            has_program: true,
+                            ..plain
+                        }) >= base.max(1)
+                    );
+                    assert!(
+                        rank(&Situation {
+                            irreversible: true,
+                            ..plain
+                        }) >= base
+                    );
                     if class == Class::PersistentStateChange {
-                        assert!(rank(&Situation { irreversible: true, ..plain }) >= 1);
+                        assert!(
+                            rank(&Situation {
+                                irreversible: true,
+                                ..plain
+                            }) >= 1
+                        );
                     }
                     if class.needs_recipient() {
-                        assert_eq!(rank(&Situation { recipient_present: false, ..plain }), 2);
+                        assert_eq!(
+                            rank(&Situation {
+                                recipient_present: false,
+                                ..plain
+                            }),
+                            2
+                        );
                     }
-                    assert!(rank(&Situation { vouched: true, ..plain }) >= base);
-                    assert!(rank(&Situation { profile: Profile::Strict, ..plain }) >= base);
-                    assert_eq!(rank(&Situation { targets: &[], ..plain }), 2, "nothing resolved is nothing allowed");
+                    assert!(
+                        rank(&Situation {
+                            vouched: true,
+                            ..plain
+                        }) >= base
+                    );
+                    assert!(
+                        rank(&Situation {
+                            profile: Profile::Strict,
+                            ..plain
+                        }) >= base
+                    );
+                    assert_eq!(
+                        rank(&Situation {
+                            targets: &[],
+                            ..plain
+                        }),
+                        2,
+                        "nothing resolved is nothing allowed"
+                    );
                 }
             }
         }
@@ -151,9 +215,15 @@ fn what_is_irreversible_a_program_or_without_recipient_never_passes() {
 
 #[test]
 fn of_several_targets_the_strictest_verdict_counts() {
-    let target = |scope| Target { canonical: "t".to_owned(), scope };
+    let target = |scope| Target {
+        canonical: "t".to_owned(),
+        scope,
+    };
     let targets = [
-        target(Scope::InRoot { root: "r".to_owned(), recoverable: true }),
+        target(Scope::InRoot {
+            root: "r".to_owned(),
+            recoverable: true,
+        }),
         target(Scope::OutsideRoots),
         target(Scope::Forbidden),
     ];
@@ -167,6 +237,7 @@ fn of_several_targets_the_strictest_verdict_counts() {
         has_program: false,
         recipient_present: false,
     };
-    let words = [&targets[..1], &targets[..2], &targets[..]].map(|targets| word(strictest(&judge(&situation(targets)))));
+    let words = [&targets[..1], &targets[..2], &targets[..]]
+        .map(|targets| word(strictest(&judge(&situation(targets)))));
     assert_eq!(words, ["pass", "ask 053", "deny 020"]);
 }

@@ -6,7 +6,11 @@ use crate::reach::Unresolved;
 /// Upper case, without spaces, with a right check sum.
 pub(crate) fn iban(text: &str) -> Result<Name, Unresolved> {
     let refused = || Unresolved::new("an account number is not a valid iban");
-    let id = text.chars().filter(|c| *c != ' ').map(|c| c.to_ascii_uppercase()).collect::<String>();
+    let id = text
+        .chars()
+        .filter(|c| *c != ' ')
+        .map(|c| c.to_ascii_uppercase())
+        .collect::<String>();
     let shape = (15..=34).contains(&id.len())
         && id.bytes().enumerate().all(|(at, byte)| match at {
             0 | 1 => byte.is_ascii_uppercase(),
@@ -27,7 +31,11 @@ pub(crate) fn iban(text: &str) -> Result<Name, Unresolved> {
     if remainder != 1 {
         return Err(refused());
     }
-    Ok(Name { id, host: Some(String::new()), metadata: false })
+    Ok(Name {
+        id,
+        host: Some(String::new()),
+        metadata: false,
+    })
 }
 
 #[cfg(test)]
@@ -37,8 +45,17 @@ mod tests {
 
     #[test]
     fn an_account_is_checked_and_written_one_way() {
-        assert_eq!(iban("de89 3704 0044 0532 0130 00").unwrap().id, "DE89370400440532013000");
-        for bad in ["DE88370400440532013000", "DE89", "", "DE89-3704-0044-0532-0130-00", "ＤＥ89370400440532013000"] {
+        assert_eq!(
+            iban("de89 3704 0044 0532 0130 00").unwrap().id,
+            "DE89370400440532013000"
+        );
+        for bad in [
+            "DE88370400440532013000",
+            "DE89",
+            "",
+            "DE89-3704-0044-0532-0130-00",
+            "ＤＥ89370400440532013000",
+        ] {
             assert!(iban(bad).is_err(), "{bad:?}");
         }
     }

@@ -28,9 +28,16 @@ impl Host {
 /// IPv4 in decimal, hexadecimal, octal or short form, IPv4 inside IPv6, zones.
 pub(crate) fn host(text: &str) -> Result<Host, Unresolved> {
     let refused = Unresolved::new("a host is not written in a plain form");
-    if let Some(inner) = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+    if let Some(inner) = text
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+    {
         let address = inner.parse::<Ipv6Addr>().map_err(|_| refused.clone())?;
-        return if hides_ipv4(&address) { Err(refused) } else { Ok(Host::Address(IpAddr::V6(address))) };
+        return if hides_ipv4(&address) {
+            Err(refused)
+        } else {
+            Ok(Host::Address(IpAddr::V6(address)))
+        };
     }
     if let Ok(address) = text.parse::<Ipv4Addr>() {
         return Ok(Host::Address(IpAddr::V4(address)));
@@ -47,7 +54,9 @@ pub(crate) fn host(text: &str) -> Result<Host, Unresolved> {
     // A last label that is a number makes the whole an IPv4 address to a URL reader.
     let last = text.rsplit('.').next().unwrap_or_default();
     let number = last.bytes().all(|byte| byte.is_ascii_digit())
-        || last.get(..2).is_some_and(|head| head.eq_ignore_ascii_case("0x"));
+        || last
+            .get(..2)
+            .is_some_and(|head| head.eq_ignore_ascii_case("0x"));
     if text.len() > 253 || number || !text.split('.').all(label) {
         return Err(refused);
     }
@@ -66,10 +75,18 @@ pub(crate) fn host_and_port(text: &str) -> Result<Name, Unresolved> {
 /// query byte for byte. Refused: user information, backslashes, white space, control and non-ASCII characters, path
 /// segments `.` and `..` in any spelling.
 pub(crate) fn url(text: &str) -> Result<Name, Unresolved> {
-    if text.len() > LONGEST || !text.bytes().all(|byte| (0x21..=0x7e).contains(&byte) && byte != b'\\') {
-        return Err(Unresolved::new("a url is too long or has characters that must be escaped"));
+    if text.len() > LONGEST
+        || !text
+            .bytes()
+            .all(|byte| (0x21..=0x7e).contains(&byte) && byte != b'\\')
+    {
+        return Err(Unresolved::new(
+            "a url is too long or has characters that must be escaped",
+        ));
     }
-    let (scheme, rest) = text.split_once("://").ok_or(Unresolved::new("a url is not absolute"))?;
+    let (scheme, rest) = text
+        .split_once("://")
+        .ok_or(Unresolved::new("a url is not absolute"))?;
     let scheme = scheme.to_ascii_lowercase();
     let default = match scheme.as_str() {
         "http" => 80,
@@ -84,14 +101,27 @@ pub(crate) fn url(text: &str) -> Result<Name, Unresolved> {
     }
     let (host, port) = split_port(authority)?;
     let path = tail.split('?').next().unwrap_or_default();
-    let dots = |segment: &str| matches!(segment.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | "..");
+    let dots = |segment: &str| {
+        matches!(
+            segment.to_ascii_lowercase().replace("%2e", ".").as_str(),
+            "." | ".."
+        )
+    };
     if path.split('/').any(dots) {
-        return Err(Unresolved::new("a url's path has segments that readers fold"));
+        return Err(Unresolved::new(
+            "a url's path has segments that readers fold",
+        ));
     }
     let slash = if tail.starts_with('/') { "" } else { "/" };
-    let port = port.filter(|port| *port != default).map(|port| format!(":{port}")).unwrap_or_default();
+    let port = port
+        .filter(|port| *port != default)
+        .map(|port| format!(":{port}"))
+        .unwrap_or_default();
     let host = host.text();
-    Ok(Name::outside(format!("{scheme}://{host}{port}{slash}{tail}"), host))
+    Ok(Name::outside(
+        format!("{scheme}://{host}{port}{slash}{tail}"),
+        host,
+    ))
 }
 
 /// Whether a canonical host is a cloud's metadata service.
@@ -101,11 +131,22 @@ pub(crate) fn is_metadata(host: &str) -> bool {
 
 fn split_port(text: &str) -> Result<(Host, Option<u16>), Unresolved> {
     let after_bracket = text.rfind(']').map_or(0, |at| at + 1);
-    let colon = text.get(after_bracket..).and_then(|rest| rest.find(':')).map(|at| at + after_bracket);
-    let Some((name, port)) = colon.and_then(|at| text.split_at_checked(at)) else { return Ok((host(text)?, None)) };
+    let colon = text
+        .get(after_bracket..)
+        .and_then(|rest| rest.find(':'))
+        .map(|at| at + after_bracket);
+    let Some((name, port)) = colon.and_then(|at| text.split_at_checked(at)) else {
+        return Ok((host(text)?, None));
+    };
     let digits = port.get(1..).unwrap_or_default();
-    let canonical = !digits.is_empty() && !digits.starts_with('0') && digits.bytes().all(|byte| byte.is_ascii_digit());
-    let port = digits.parse::<u16>().ok().filter(|_| canonical).ok_or(Unresolved::new("a port is not a number"))?;
+    let canonical = !digits.is_empty()
+        && !digits.starts_with('0')
+        && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let port = digits
+        .parse::<u16>()
+        .ok()
+        .filter(|_| canonical)
+        .ok_or(Unresolved::new("a port is not a number"))?;
     Ok((host(name)?, Some(port)))
 }
 
@@ -113,7 +154,10 @@ fn split_port(text: &str) -> Result<(Host, Option<u16>), Unresolved> {
 fn hides_ipv4(address: &Ipv6Addr) -> bool {
     let segments = address.segments();
     matches!(segments, [0, 0, 0, 0, 0, 0 | 0xffff, high, low] if !(high == 0 && low <= 1))
-        || matches!(segments, [0, 0, 0, 0, 0xffff, 0, _, _] | [0x64, 0xff9b, ..] | [0x2002, ..])
+        || matches!(
+            segments,
+            [0, 0, 0, 0, 0xffff, 0, _, _] | [0x64, 0xff9b, ..] | [0x2002, ..]
+        )
 }
 
 const METADATA: [&str; 7] = [
@@ -135,8 +179,14 @@ mod tests {
     fn one_url_has_one_form() {
         for (text, id) in [
             ("HTTPS://Example.COM", "https://example.com/"),
-            ("https://example.com:443/a?b=c#d", "https://example.com/a?b=c"),
-            ("http://example.com:8080/%7Ea", "http://example.com:8080/%7Ea"),
+            (
+                "https://example.com:443/a?b=c#d",
+                "https://example.com/a?b=c",
+            ),
+            (
+                "http://example.com:8080/%7Ea",
+                "http://example.com:8080/%7Ea",
+            ),
             ("http://[::1]:80/", "http://[::1]/"),
             ("http://127.0.0.1/", "http://127.0.0.1/"),
             ("https://example.com?q", "https://example.com/?q"),
@@ -148,16 +198,48 @@ mod tests {
     #[test]
     fn network_attacks_are_refused() {
         for bad in [
-            "https://user@example.com/", "https://example.com@evil.example/", "https://a:b@c.example/",
-            "https://evil.example\\@example.com/", "https:\\\\example.com", "https:/example.com", "//example.com/",
-            "http://2130706433/", "http://0x7f000001/", "http://0177.0.0.1/", "http://127.1/", "http://0x7f.1/",
-            "http://[::ffff:127.0.0.1]/", "http://[::ffff:7f00:1]/", "http://[::127.0.0.1]/", "http://[64:ff9b::7f00:1]/",
-            "http://[fe80::1%25eth0]/", "http://example.com./", "http://example..com/", "http://.example.com/",
-            "https://exаmple.com/", "https://xn--exmple-4nf.com/", "https://ex%61mple.com/", "http://１２７.0.0.1/",
-            "ftp://example.com/", "file:///etc/passwd", "javascript://example.com/%0a", "data:text/plain,x", "gopher://x/",
-            "https://example.com:/", "https://example.com:0443/", "https://example.com:99999/", "https://example.com:8a/",
-            "https://exam ple.com/", "https://example.com/\r\nHost: evil", "https://example.com/\0", "https://",
-            "https:///x", "https://example.com/a/../b", "https://example.com/%2e%2E/b", "https://-a.example/", "",
+            "https://user@example.com/",
+            "https://example.com@evil.example/",
+            "https://a:b@c.example/",
+            "https://evil.example\\@example.com/",
+            "https:\\\\example.com",
+            "https:/example.com",
+            "//example.com/",
+            "http://2130706433/",
+            "http://0x7f000001/",
+            "http://0177.0.0.1/",
+            "http://127.1/",
+            "http://0x7f.1/",
+            "http://[::ffff:127.0.0.1]/",
+            "http://[::ffff:7f00:1]/",
+            "http://[::127.0.0.1]/",
+            "http://[64:ff9b::7f00:1]/",
+            "http://[fe80::1%25eth0]/",
+            "http://example.com./",
+            "http://example..com/",
+            "http://.example.com/",
+            "https://exаmple.com/",
+            "https://xn--exmple-4nf.com/",
+            "https://ex%61mple.com/",
+            "http://１２７.0.0.1/",
+            "ftp://example.com/",
+            "file:///etc/passwd",
+            "javascript://example.com/%0a",
+            "data:text/plain,x",
+            "gopher://x/",
+            "https://example.com:/",
+            "https://example.com:0443/",
+            "https://example.com:99999/",
+            "https://example.com:8a/",
+            "https://exam ple.com/",
+            "https://example.com/\r\nHost: evil",
+            "https://example.com/\0",
+            "https://",
+            "https:///x",
+            "https://example.com/a/../b",
+            "https://example.com/%2e%2E/b",
+            "https://-a.example/",
+            "",
         ] {
             assert!(url(bad).is_err(), "{bad:?}");
         }
@@ -165,7 +247,11 @@ mod tests {
 
     #[test]
     fn metadata_addresses_are_marked() {
-        for marked in ["http://169.254.169.254/latest", "http://metadata.google.internal/", "http://[fd00:ec2::254]/"] {
+        for marked in [
+            "http://169.254.169.254/latest",
+            "http://metadata.google.internal/",
+            "http://[fd00:ec2::254]/",
+        ] {
             assert!(url(marked).unwrap().metadata, "{marked}");
         }
         assert!(!url("https://example.com/").unwrap().metadata);
@@ -173,7 +259,10 @@ mod tests {
 
     #[test]
     fn a_host_may_have_a_port() {
-        assert_eq!(host_and_port("DB.example:5432").unwrap().id, "db.example:5432");
+        assert_eq!(
+            host_and_port("DB.example:5432").unwrap().id,
+            "db.example:5432"
+        );
         assert!(host_and_port("db.example:").is_err());
         assert!(host_and_port("::1").is_err());
     }

@@ -24,7 +24,11 @@ pub(crate) struct Name {
 impl Name {
     pub(crate) fn outside(id: String, host: String) -> Self {
         let metadata = host::is_metadata(&host);
-        Self { id, host: Some(host), metadata }
+        Self {
+            id,
+            host: Some(host),
+            metadata,
+        }
     }
 }
 
@@ -43,9 +47,15 @@ pub(crate) fn name(kind: Kind, text: &str) -> Result<Name, Unresolved> {
 
 fn exact(text: &str) -> Result<Name, Unresolved> {
     if text.is_empty() || text.len() > LONGEST || text.chars().any(char::is_control) {
-        return Err(Unresolved::new("a text is empty, too long or has control characters"));
+        return Err(Unresolved::new(
+            "a text is empty, too long or has control characters",
+        ));
     }
-    Ok(Name { id: text.to_owned(), host: None, metadata: false })
+    Ok(Name {
+        id: text.to_owned(),
+        host: None,
+        metadata: false,
+    })
 }
 
 /// The longest name, in bytes.

@@ -10,7 +10,12 @@ pub(crate) fn repository(text: &str) -> Result<Name, Unresolved> {
         let (authority, path) = rest.split_once('/').ok_or_else(refused)?;
         match scheme {
             "https" if !authority.contains('@') => (Some(host::host_and_port(authority)?), path),
-            "ssh" => (Some(host::host_and_port(authority.strip_prefix("git@").unwrap_or(authority))?), path),
+            "ssh" => (
+                Some(host::host_and_port(
+                    authority.strip_prefix("git@").unwrap_or(authority),
+                )?),
+                path,
+            ),
             // `ext::`, `file://`, `git://` and the rest run commands, read files or are not protected.
             _ => return Err(refused()),
         }
@@ -24,7 +29,9 @@ pub(crate) fn repository(text: &str) -> Result<Name, Unresolved> {
     let part = |part: &str| {
         !part.is_empty()
             && !part.starts_with(['.', '-'])
-            && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
+            && part
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
     };
     let parts = path.split('/').collect::<Vec<_>>();
     let count = if host.is_some() { 1..=8 } else { 2..=2 };
@@ -32,8 +39,15 @@ pub(crate) fn repository(text: &str) -> Result<Name, Unresolved> {
         return Err(refused());
     }
     Ok(match host {
-        Some(host) => Name { id: format!("{}/{path}", host.id), ..host },
-        None => Name { id: path.to_owned(), host: Some(String::new()), metadata: false },
+        Some(host) => Name {
+            id: format!("{}/{path}", host.id),
+            ..host
+        },
+        None => Name {
+            id: path.to_owned(),
+            host: Some(String::new()),
+            metadata: false,
+        },
     })
 }
 
@@ -45,7 +59,10 @@ mod tests {
     #[test]
     fn one_repository_has_one_name() {
         for (text, id) in [
-            ("https://Git.Example/owner/name.git", "git.example/owner/name"),
+            (
+                "https://Git.Example/owner/name.git",
+                "git.example/owner/name",
+            ),
             ("git@git.example:owner/name.git", "git.example/owner/name"),
             ("ssh://git@git.example/owner/name", "git.example/owner/name"),
             ("owner/name", "owner/name"),
@@ -53,9 +70,22 @@ mod tests {
             assert_eq!(repository(text).unwrap().id, id);
         }
         for bad in [
-            "", "name", "a/b/c", "../name", "owner/..", "-oProxyCommand=x/y", "ext::sh -c x", "file:///x/y",
-            "https://user:pass@git.example/o/n", "https://git.example", "git@git.example:../x", "o/n\n", "o\\n/x",
-            "https://git.example/o/n?x", "https://git.example/o/n#x", "оwner/name",
+            "",
+            "name",
+            "a/b/c",
+            "../name",
+            "owner/..",
+            "-oProxyCommand=x/y",
+            "ext::sh -c x",
+            "file:///x/y",
+            "https://user:pass@git.example/o/n",
+            "https://git.example",
+            "git@git.example:../x",
+            "o/n\n",
+            "o\\n/x",
+            "https://git.example/o/n?x",
+            "https://git.example/o/n#x",
+            "оwner/name",
         ] {
             assert!(repository(bad).is_err(), "{bad:?}");
         }

@@ -25,7 +25,10 @@ pub(super) struct Section<'a, 'i> {
 
 impl<'a, 'i> Section<'a, 'i> {
     pub(super) fn root(table: &'a DeTable<'i>) -> Self {
-        Self { path: Vec::new(), table }
+        Self {
+            path: Vec::new(),
+            table,
+        }
     }
 
     /// The last key on the way to this table.
@@ -42,7 +45,10 @@ impl<'a, 'i> Section<'a, 'i> {
     }
 
     fn get(&self, key: &str) -> Option<&'a Spanned<DeValue<'i>>> {
-        self.table.iter().find(|(name, _)| name.get_ref() == key).map(|(_, value)| value)
+        self.table
+            .iter()
+            .find(|(name, _)| name.get_ref() == key)
+            .map(|(_, value)| value)
     }
 
     fn to(&self, key: &str) -> Vec<String> {
@@ -52,14 +58,24 @@ impl<'a, 'i> Section<'a, 'i> {
 
 impl<'t> Reader<'t> {
     pub(super) fn new(text: &'t str, file: &Path) -> Self {
-        Self { text, file: file.to_owned(), problems: Vec::new(), places: BTreeMap::new() }
+        Self {
+            text,
+            file: file.to_owned(),
+            problems: Vec::new(),
+            places: BTreeMap::new(),
+        }
     }
 
     /// The text as a table; `None` after syntax errors, which are then in `problems`.
     pub(super) fn parse(&mut self) -> Option<Spanned<DeTable<'t>>> {
         let (table, errors) = DeTable::parse_recoverable(self.text);
         for error in &errors {
-            let message = error.message().lines().next().unwrap_or("not toml").to_owned();
+            let message = error
+                .message()
+                .lines()
+                .next()
+                .unwrap_or("not toml")
+                .to_owned();
             self.push(error.span(), message, None);
         }
         errors.is_empty().then_some(table)
@@ -89,7 +105,12 @@ impl<'t> Reader<'t> {
     }
 
     /// A problem at a key.
-    pub(super) fn at_key(&mut self, section: &Section<'_, '_>, key: &str, message: impl Into<String>) {
+    pub(super) fn at_key(
+        &mut self,
+        section: &Section<'_, '_>,
+        key: &str,
+        message: impl Into<String>,
+    ) {
         self.at(&section.to(key), message);
     }
 
@@ -107,7 +128,11 @@ impl<'t> Reader<'t> {
             self.places.insert(section.to(key.get_ref()), key.span());
             if !keys.contains(&key.get_ref().as_ref()) {
                 let near = nearest(key.get_ref(), keys.iter().copied());
-                self.push(Some(key.span()), format!("unknown key {}", quoted(key.get_ref())), near);
+                self.push(
+                    Some(key.span()),
+                    format!("unknown key {}", quoted(key.get_ref())),
+                    near,
+                );
             }
         }
     }
@@ -131,22 +156,34 @@ impl<'t> Reader<'t> {
         key: &str,
         keys: &[&str],
     ) -> Vec<Section<'a, 'i>> {
-        let Some(outer) = self.open(section, key) else { return Vec::new() };
+        let Some(outer) = self.open(section, key) else {
+            return Vec::new();
+        };
         let names = outer.keys().collect::<Vec<_>>();
         for (name, _) in outer.table {
             self.places.insert(outer.to(name.get_ref()), name.span());
         }
-        names.into_iter().filter_map(|name| self.table(&outer, name, keys)).collect()
+        names
+            .into_iter()
+            .filter_map(|name| self.table(&outer, name, keys))
+            .collect()
     }
 
     /// The table at `key` whose keys are the user's own.
-    pub(super) fn open<'a, 'i>(&mut self, section: &Section<'a, 'i>, key: &str) -> Option<Section<'a, 'i>> {
+    pub(super) fn open<'a, 'i>(
+        &mut self,
+        section: &Section<'a, 'i>,
+        key: &str,
+    ) -> Option<Section<'a, 'i>> {
         let value = section.get(key)?;
         let Some(table) = value.get_ref().as_table() else {
             self.wrong(section, key, "a table");
             return None;
         };
-        let opened = Section { path: section.to(key), table };
+        let opened = Section {
+            path: section.to(key),
+            table,
+        };
         for (name, _) in table {
             self.places.insert(opened.to(name.get_ref()), name.span());
         }
@@ -166,7 +203,10 @@ impl<'t> Reader<'t> {
         if section.has(key) {
             return self.text(section, key);
         }
-        self.at(&section.path, format!("{} has no `{key}`", quoted(section.name())));
+        self.at(
+            &section.path,
+            format!("{} has no `{key}`", quoted(section.name())),
+        );
         None
     }
 
@@ -190,27 +230,48 @@ impl<'t> Reader<'t> {
     /// A duration such as `500ms`, `10s`, `15m`, `1h`, in milliseconds.
     pub(super) fn duration(&mut self, section: &Section<'_, '_>, key: &str) -> Option<u64> {
         let text = self.text(section, key)?;
-        let split = text.find(|c: char| !c.is_ascii_digit()).and_then(|at| text.split_at_checked(at));
+        let split = text
+            .find(|c: char| !c.is_ascii_digit())
+            .and_then(|at| text.split_at_checked(at));
         let parsed = split.and_then(|(digits, unit)| {
             let unit = UNITS.iter().find(|(name, _)| *name == unit)?.1;
             digits.parse::<u64>().ok()?.checked_mul(unit)
         });
         if parsed.is_none() {
-            let message = format!("{} is not a duration such as `500ms`, `10s`, `15m` or `1h`", quoted(&text));
+            let message = format!(
+                "{} is not a duration such as `500ms`, `10s`, `15m` or `1h`",
+                quoted(&text)
+            );
             self.at(&section.to(key), message);
         }
         parsed
     }
 
     /// One of some words.
-    pub(super) fn word<T: Copy>(&mut self, section: &Section<'_, '_>, key: &str, words: &[(&str, T)]) -> Option<T> {
+    pub(super) fn word<T: Copy>(
+        &mut self,
+        section: &Section<'_, '_>,
+        key: &str,
+        words: &[(&str, T)],
+    ) -> Option<T> {
         let text = self.text(section, key)?;
-        let found = words.iter().find(|(word, _)| *word == text).map(|(_, meaning)| *meaning);
+        let found = words
+            .iter()
+            .find(|(word, _)| *word == text)
+            .map(|(_, meaning)| *meaning);
         if found.is_none() {
-            let list = words.iter().map(|(word, _)| format!("`{word}`")).collect::<Vec<_>>().join(", ");
+            let list = words
+                .iter()
+                .map(|(word, _)| format!("`{word}`"))
+                .collect::<Vec<_>>()
+                .join(", ");
             let span = self.places.get(&section.to(key)).cloned();
             let near = nearest(&text, words.iter().map(|(word, _)| *word));
-            self.push(span, format!("`{key}` must be one of {list}, not {}", quoted(&text)), near);
+            self.push(
+                span,
+                format!("`{key}` must be one of {list}, not {}", quoted(&text)),
+                near,
+            );
         }
         found
     }
@@ -229,22 +290,47 @@ impl<'t> Reader<'t> {
             self.places.insert(path.clone(), item.span());
             match item.get_ref().as_str() {
                 Some(text) => found.push(text.to_owned()),
-                None => self.at(&path, format!("`{key}` must be a list of texts, not of {}", kind(item.get_ref()))),
+                None => self.at(
+                    &path,
+                    format!(
+                        "`{key}` must be a list of texts, not of {}",
+                        kind(item.get_ref())
+                    ),
+                ),
             }
         }
         Some(found)
     }
 
     fn wrong(&mut self, section: &Section<'_, '_>, key: &str, expected: &str) {
-        let found = section.get(key).map_or("nothing", |value| kind(value.get_ref()));
-        self.at(&section.to(key), format!("{} must be {expected}, not {found}", quoted(key)));
+        let found = section
+            .get(key)
+            .map_or("nothing", |value| kind(value.get_ref()));
+        self.at(
+            &section.to(key),
+            format!("{} must be {expected}, not {found}", quoted(key)),
+        );
     }
 
     fn push(&mut self, span: Option<Range<usize>>, message: String, suggestion: Option<String>) {
         let before = span.and_then(|span| self.text.get(..span.start));
         let line = before.map(|before| before.matches('\n').count() + 1);
-        let column = before.map_or(1, |before| before.rsplit('\n').next().unwrap_or_default().chars().count() + 1);
-        self.problems.push(Diagnostic { file: self.file.clone(), line, column, message, suggestion });
+        let column = before.map_or(1, |before| {
+            before
+                .rsplit('\n')
+                .next()
+                .unwrap_or_default()
+                .chars()
+                .count()
+                + 1
+        });
+        self.problems.push(Diagnostic {
+            file: self.file.clone(),
+            line,
+            column,
+            message,
+            suggestion,
+        });
     }
 }
 

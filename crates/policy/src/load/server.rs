@@ -9,9 +9,15 @@ use lychgate_core::{ConsequenceClass, Digest};
 use super::read::{Reader, Section};
 use crate::model::{ErrorMeaning, Idempotency, Kind, Role, Rule, ServerModel, ToolModel};
 
-pub(super) fn servers(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> BTreeMap<String, ServerModel> {
+pub(super) fn servers(
+    reader: &mut Reader<'_>,
+    top: &Section<'_, '_>,
+) -> BTreeMap<String, ServerModel> {
     let sections = reader.tables(top, "servers", &SERVER_KEYS);
-    sections.into_iter().map(|section| (section.name().to_owned(), server(reader, &section))).collect()
+    sections
+        .into_iter()
+        .map(|section| (section.name().to_owned(), server(reader, &section)))
+        .collect()
 }
 
 fn server(reader: &mut Reader<'_>, section: &Section<'_, '_>) -> ServerModel {
@@ -32,7 +38,9 @@ fn server(reader: &mut Reader<'_>, section: &Section<'_, '_>) -> ServerModel {
         entry: digest(reader, section, "entry"),
         roots: reader.list(section, "roots").unwrap_or_default(),
         timeout: reader.duration(section, "timeout").unwrap_or(60_000),
-        errors: reader.word(section, "errors", &ERRORS).unwrap_or(ErrorMeaning::Unknown),
+        errors: reader
+            .word(section, "errors", &ERRORS)
+            .unwrap_or(ErrorMeaning::Unknown),
         sampling: reader.flag(section, "sampling").unwrap_or(false),
         elicitation: reader.flag(section, "elicitation").unwrap_or(true),
         tools: entries(reader, section, "tools"),
@@ -41,15 +49,24 @@ fn server(reader: &mut Reader<'_>, section: &Section<'_, '_>) -> ServerModel {
     }
 }
 
-pub(super) fn entries(reader: &mut Reader<'_>, section: &Section<'_, '_>, key: &str) -> BTreeMap<String, ToolModel> {
+pub(super) fn entries(
+    reader: &mut Reader<'_>,
+    section: &Section<'_, '_>,
+    key: &str,
+) -> BTreeMap<String, ToolModel> {
     let sections = reader.tables(section, key, &TOOL_KEYS);
-    sections.into_iter().map(|section| (section.name().to_owned(), entry(reader, &section))).collect()
+    sections
+        .into_iter()
+        .map(|section| (section.name().to_owned(), entry(reader, &section)))
+        .collect()
 }
 
 fn entry(reader: &mut Reader<'_>, section: &Section<'_, '_>) -> ToolModel {
     let classes = ConsequenceClass::ALL.map(|class| (class.name(), class));
     let class = match reader.required(section, "class") {
-        Some(_) => reader.word(section, "class", &classes).unwrap_or(ConsequenceClass::Other),
+        Some(_) => reader
+            .word(section, "class", &classes)
+            .unwrap_or(ConsequenceClass::Other),
         None => ConsequenceClass::Other,
     };
     let mut roles = BTreeMap::new();
@@ -63,7 +80,9 @@ fn entry(reader: &mut Reader<'_>, section: &Section<'_, '_>) -> ToolModel {
     ToolModel {
         definition: digest(reader, section, "definition"),
         class,
-        act_type: reader.word(section, "act_type", &ACT_TYPES).unwrap_or(ActType::ToolCall),
+        act_type: reader
+            .word(section, "act_type", &ACT_TYPES)
+            .unwrap_or(ActType::ToolCall),
         destination: rule(reader, section, "destination"),
         recipient: rule(reader, section, "recipient"),
         roles,
@@ -72,14 +91,19 @@ fn entry(reader: &mut Reader<'_>, section: &Section<'_, '_>) -> ToolModel {
         irreversible: reader.flag(section, "irreversible").unwrap_or(false),
         errors: reader.word(section, "errors", &ERRORS),
         timeout: reader.duration(section, "timeout"),
-        idempotency: reader.word(section, "idempotency", &IDEMPOTENCY).unwrap_or(Idempotency::None),
+        idempotency: reader
+            .word(section, "idempotency", &IDEMPOTENCY)
+            .unwrap_or(Idempotency::None),
         case_variants: reader.flag(section, "case_variants").unwrap_or(false),
         enabled: reader.flag(section, "enabled").unwrap_or(true),
     }
 }
 
 fn rule(reader: &mut Reader<'_>, section: &Section<'_, '_>, key: &str) -> Option<Rule> {
-    let keys = ["fixed", "file"].into_iter().chain(Kind::ALL.map(Kind::name)).collect::<Vec<_>>();
+    let keys = ["fixed", "file"]
+        .into_iter()
+        .chain(Kind::ALL.map(Kind::name))
+        .collect::<Vec<_>>();
     let table = reader.table(section, key, &keys)?;
     let mut pointers = BTreeMap::new();
     for kind in Kind::ALL {
@@ -87,31 +111,65 @@ fn rule(reader: &mut Reader<'_>, section: &Section<'_, '_>, key: &str) -> Option
             pointers.insert(kind, list);
         }
     }
-    Some(Rule { fixed: reader.text(&table, "fixed"), file: reader.text(&table, "file"), pointers })
+    Some(Rule {
+        fixed: reader.text(&table, "fixed"),
+        file: reader.text(&table, "file"),
+        pointers,
+    })
 }
 
 fn digest(reader: &mut Reader<'_>, section: &Section<'_, '_>, key: &str) -> Option<Digest> {
     let text = reader.text(section, key)?;
     let digest = Digest::from_base64url(Algorithm::Sha256, &text);
     if digest.is_err() {
-        reader.at_key(section, key, format!("`{key}` is not a SHA-256 digest in base64url"));
+        reader.at_key(
+            section,
+            key,
+            format!("`{key}` is not a SHA-256 digest in base64url"),
+        );
     }
     digest.ok()
 }
 
 const SERVER_KEYS: [&str; 12] = [
-    "command", "cwd", "env", "pass_env", "entry", "roots", "timeout", "errors", "sampling", "elicitation", "tools",
+    "command",
+    "cwd",
+    "env",
+    "pass_env",
+    "entry",
+    "roots",
+    "timeout",
+    "errors",
+    "sampling",
+    "elicitation",
+    "tools",
     "methods",
 ];
 
 const TOOL_KEYS: [&str; 14] = [
-    "definition", "class", "act_type", "destination", "recipient", "roles", "purposes", "aliases", "irreversible",
-    "errors", "timeout", "idempotency", "case_variants", "enabled",
+    "definition",
+    "class",
+    "act_type",
+    "destination",
+    "recipient",
+    "roles",
+    "purposes",
+    "aliases",
+    "irreversible",
+    "errors",
+    "timeout",
+    "idempotency",
+    "case_variants",
+    "enabled",
 ];
 
-const ERRORS: [(&str, ErrorMeaning); 2] = [("unknown", ErrorMeaning::Unknown), ("no-effect", ErrorMeaning::NoEffect)];
+const ERRORS: [(&str, ErrorMeaning); 2] = [
+    ("unknown", ErrorMeaning::Unknown),
+    ("no-effect", ErrorMeaning::NoEffect),
+];
 
-const IDEMPOTENCY: [(&str, Idempotency); 2] = [("none", Idempotency::None), ("meta", Idempotency::Meta)];
+const IDEMPOTENCY: [(&str, Idempotency); 2] =
+    [("none", Idempotency::None), ("meta", Idempotency::Meta)];
 
 const ROLES: [(&str, Role); 8] = [
     ("target", Role::Target),

@@ -7,8 +7,8 @@ use std::path::{Component, Path, PathBuf};
 use lychgate_core::act::SourceType;
 use lychgate_core::json::{self, Limits, Value};
 use lychgate_policy::{
-    Applied, Definition, Diagnostics, Finding, PathRefused, Paths, Pins, Profile, Resolution, Situation, allowlisted,
-    judge, load, strictest,
+    Applied, Definition, Diagnostics, Finding, PathRefused, Paths, Pins, Profile, Resolution,
+    Situation, allowlisted, judge, load, strictest,
 };
 
 /// Folds `..` by the letters alone; `/links/out` is a link to `/etc`.
@@ -54,7 +54,9 @@ pub(crate) fn value(text: &str) -> Value {
 /// A definition with these properties, all texts but `paths`, `to` and `many`, which are lists of texts.
 pub(crate) fn definition(name: &str, properties: &[&str]) -> Definition {
     let fields = properties.iter().map(|property| match *property {
-        "paths" | "to" | "many" => format!(r#""{property}":{{"type":"array","items":{{"type":"string"}}}}"#),
+        "paths" | "to" | "many" => {
+            format!(r#""{property}":{{"type":"array","items":{{"type":"string"}}}}"#)
+        }
         _ => format!(r#""{property}":{{"type":"string"}}"#),
     });
     let fields = fields.collect::<Vec<_>>().join(",");
@@ -66,18 +68,28 @@ pub(crate) fn definition(name: &str, properties: &[&str]) -> Definition {
 
 pub(crate) fn pins(servers: &[(&str, &[Definition])]) -> Pins {
     let one = |(name, definitions): &(&str, &[Definition])| {
-        let tools = definitions.iter().map(|definition| definition.value.clone()).collect::<Vec<_>>();
+        let tools = definitions
+            .iter()
+            .map(|definition| definition.value.clone())
+            .collect::<Vec<_>>();
         let mut file = json::Object::new();
         file.insert("version".to_owned(), value("1"));
         file.insert("server".to_owned(), Value::from(*name));
         file.insert("tools".to_owned(), Value::from(tools));
-        ((*name).to_owned(), lychgate_core::jcs::to_bytes(&Value::Object(file)))
+        (
+            (*name).to_owned(),
+            lychgate_core::jcs::to_bytes(&Value::Object(file)),
+        )
     };
     servers.iter().map(one).collect()
 }
 
 pub(crate) fn read(text: &str, pins: &Pins) -> Result<Applied, Diagnostics> {
-    load(text, Path::new("/home/alice/.config/lychgate/lychgate.toml"), pins)
+    load(
+        text,
+        Path::new("/home/alice/.config/lychgate/lychgate.toml"),
+        pins,
+    )
 }
 
 /// One server `s` with one function `f` of the given properties; `entry` is the body of its table.
@@ -94,15 +106,21 @@ pub(crate) fn single(head: &str, properties: &[&str], entry: &str) -> Result<App
 
 /// From a call to the strictest finding, as the gate goes about it.
 pub(crate) fn decide(applied: &Applied, name: &str, args: &Value) -> u8 {
-    let Some(server) = applied.server("s") else { return 2 };
-    let Resolution::Exact(entry) = server.resolve(name) else { return 2 };
+    let Some(server) = applied.server("s") else {
+        return 2;
+    };
+    let Resolution::Exact(entry) = server.resolve(name) else {
+        return 2;
+    };
     if !allowlisted(applied, "s", &entry.function)
         || entry.validate(args).is_err()
         || !entry.serves(&applied.purpose().id)
     {
         return 2;
     }
-    let Ok(reach) = entry.destinations(args, &Lexical, server) else { return 2 };
+    let Ok(reach) = entry.destinations(args, &Lexical, server) else {
+        return 2;
+    };
     let findings = judge(&Situation {
         profile: applied.profile(),
         class: entry.class,
