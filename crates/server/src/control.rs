@@ -1,0 +1,301 @@
+//! How the gate answers control requests.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use lychgate_core::id::ActId;
+use lychgate_core::{State, Timestamp, jcs};
+use lychgate_gate::{ControlRefused, PendingTicket};
+use lychgate_keys::verdict::{ConfigurationChange, KeyChange};
+use lychgate_keys::{KeyFault, Role, TrustBundle, rotate};
+use lychgate_policy::Applied;
+use lychgate_store::{ActQuery, ActRow, StoreFault};
+use tokio::io::AsyncReadExt as _;
+use tokio::net::UnixStream;
+
+use crate::listen::{Door, say};
+use crate::protocol::{
+    ActView, ChangeView, Class, Configuration, DiagnosticView, MOST_ACTS, Plan, Refusal, Request,
+    Response, Status, Ticket,
+};
+
+/// Answers one request.
+pub(crate) async fn answer(door: &Arc<Door>, request: Request) -> Response {
+    try_answer(door, request)
+        .await
+        .unwrap_or_else(Response::Refused)
+}
+
+async fn try_answer(door: &Arc<Door>, request: Request) -> Result<Response, Refusal> {
+    let gate = door.gate();
+    let refused = |why: ControlRefused| door.refusal(why);
+    Ok(match request {
+        Request::Status => Response::Status {
+            status: status(door)?,
+        },
+        Request::Stop => Response::Stopping,
+        Request::Pending => {
+            let tickets = gate.pending().map_err(fault)?;
+            Response::Pending {
+                tickets: tickets.into_iter().map(ticket).collect(),
+            }
+        }
+        Request::Ticket { id } => Response::Ticket {
+            ticket: gate.pending_ticket(id).map_err(fault)?.map(ticket),
+        },
+        Request::Rule { verdict } => {
+            gate.rule(&verdict).await.map_err(|why| door.refusal(why))?;
+            tracing::info!(ticket = %verdict.ticket_id, "a ticket was decided");
+            Response::Ruled
+        }
+        Request::Acts { state, limit, .. } => Response::Acts {
+            acts: acts(door, state, limit)?,
+        },
+        Request::Act { id } => Response::Act {
+            act: gate
+                .store()
+                .act(id)
+                .map_err(fault)?
+                .map(|row| act(row, true)),
+        },
+        Request::Plan { configuration } => {
+            let plan = gate.plan(&compile(configuration).await?).map_err(refused)?;
+            Response::Plan {
+                plan: plan_view(plan),
+            }
+        }
+        Request::Apply { configuration, yes } => apply(door, configuration, yes).await?,
+        Request::Challenge => Response::Challenge {
+            challenge: gate.challenge().map_err(refused)?,
+        },
+        Request::Reconcile { verdict } => {
+            let state = gate.reconcile(&verdict).await.map_err(refused)?;
+            tracing::info!(act = %verdict.candidate_act_id, state = state.name(), "an act was reconciled");
+            Response::Reconciled { state }
+        }
+        Request::Rotate { change } => put_key(door, change).await?,
+        Request::Trust => {
+            let bytes = gate
+                .trust()
+                .to_bytes()
+                .map_err(|fault| Refusal::new(Class::Fault, fault))?;
+            Response::Trust {
+                bundle: String::from_utf8_lossy(&bytes).into_owned(),
+            }
+        }
+        // The connection's own business, and never handed here.
+        Request::Mcp { .. } => return Err(Refusal::new(Class::Fault, "not a control request")),
+    })
+}
+
+impl Door {
+    fn refusal(&self, why: impl ToString) -> Refusal {
+        let class = if self.gate().is_broken() {
+            Class::Fault
+        } else {
+            Class::Refused
+        };
+        Refusal::new(class, why)
+    }
+}
+
+fn fault(fault: StoreFault) -> Refusal {
+    Refusal::new(Class::Fault, fault)
+}
+
+fn status(door: &Door) -> Result<Status, Refusal> {
+    let gate = door.gate();
+    let current = gate.current();
+    let counts = gate.store().counts().map_err(fault)?;
+    let acts = State::ALL
+        .into_iter()
+        .map(|state| (state.name().to_owned(), counts.of(state)))
+        .filter(|(_, count)| *count > 0)
+        .collect::<BTreeMap<_, _>>();
+    let pending = gate.pending().map_err(fault)?.len();
+    let standing = gate.standing();
+    Ok(Status {
+        gate_id: gate.id(),
+        pid: std::process::id(),
+        program: env!("CARGO_PKG_VERSION").to_owned(),
+        now: gate.now(),
+        started_at: door.started_at,
+        epochs: current.epochs,
+        policy_digest: current.policy_digest,
+        profile: current.applied.profile().name().to_owned(),
+        servers: current
+            .applied
+            .servers()
+            .map(|server| server.name.clone())
+            .collect(),
+        isolation: standing.isolation,
+        approver: standing.approver,
+        clients: door.clients.load(Ordering::Relaxed),
+        pending: u64::try_from(pending).unwrap_or(u64::MAX),
+        acts,
+        receipts: gate.store().record_len().map_err(fault)?,
+    })
+}
+
+/// Compiling is work for a thread that may take its time.
+async fn compile(configuration: Configuration) -> Result<Applied, Refusal> {
+    let compiled = tokio::task::spawn_blocking(move || {
+        let file = PathBuf::from(&configuration.file);
+        lychgate_policy::load(&configuration.text, &file, &configuration.pins())
+    });
+    match compiled.await {
+        Ok(Ok(applied)) => Ok(applied),
+        Ok(Err(diagnostics)) => Err(Refusal {
+            class: Class::Usage,
+            reason: "the configuration cannot be used".to_owned(),
+            diagnostics: DiagnosticView::of(&diagnostics),
+        }),
+        Err(_) => Err(Refusal::new(
+            Class::Fault,
+            "the configuration could not be compiled",
+        )),
+    }
+}
+
+async fn apply(
+    door: &Door,
+    configuration: Configuration,
+    yes: Option<ConfigurationChange>,
+) -> Result<Response, Refusal> {
+    let applied = compile(configuration).await?;
+    // Before it holds: a place reserved too early only denies.
+    door.paths.also(&applied);
+    let digest = door
+        .gate()
+        .apply(applied, yes.as_ref())
+        .await
+        .map_err(|why| door.refusal(why))?;
+    tracing::info!(digest = %digest.to_base64url(), "a configuration was applied");
+    Ok(Response::Applied { digest })
+}
+
+async fn put_key(door: &Door, change: KeyChange) -> Result<Response, Refusal> {
+    if change.role == Role::Approver {
+        let why = "the approver's key is rotated by its holder, not by the gate";
+        return Err(Refusal::new(Class::Usage, why));
+    }
+    let state = door.state.clone();
+    let make = move |role: Role, at: Timestamp| {
+        let mut trust = TrustBundle::read(&state.trust()).map_err(shown)?;
+        let key = rotate(&state.keys(), &state.trust(), &mut trust, role, at).map_err(shown)?;
+        Ok(key.key_id().clone())
+    };
+    let key_id = door
+        .gate()
+        .rotate(&change, make)
+        .await
+        .map_err(|why| door.refusal(why))?;
+    tracing::info!(role = %change.role, key = %key_id.0, "a key was rotated; the gate ends");
+    Ok(Response::Rotated { key_id })
+}
+
+fn shown(fault: KeyFault) -> String {
+    fault.to_string()
+}
+
+fn plan_view(plan: lychgate_gate::Plan) -> Plan {
+    let changes = plan.changes.into_iter().map(|change| ChangeView {
+        effect: change.effect.into(),
+        text: change.text,
+    });
+    Plan {
+        from: plan.from,
+        to: plan.to,
+        changes: changes.collect(),
+        wants_approver: plan.wants_approver,
+        challenge: plan.challenge,
+    }
+}
+
+fn ticket(ticket: PendingTicket) -> Ticket {
+    Ticket {
+        id: ticket.id,
+        subject: ticket.subject,
+        created_at: ticket.created_at,
+        expires_at: ticket.expires_at,
+        waiting: ticket.waiting,
+        display: String::from_utf8_lossy(&jcs::to_bytes(&ticket.display)).into_owned(),
+    }
+}
+
+fn act(row: ActRow, whole: bool) -> ActView {
+    ActView {
+        id: row.id,
+        state: row.state,
+        created_at: row.created_at,
+        updated_at: row.updated_at,
+        agent: row.agent,
+        tool: row.tool,
+        function: row.function,
+        class: row.class,
+        arguments_digest: row.arguments_digest,
+        destination: row.destination.filter(|_| whole),
+        effect: row.effect,
+        retry_of: row.retry_of,
+        ticket: row.ticket,
+        code: row.code,
+        undelivered: row.undelivered,
+    }
+}
+
+fn acts(door: &Door, state: Option<State>, limit: u32) -> Result<Vec<ActView>, Refusal> {
+    let query = ActQuery {
+        state,
+        after: None,
+        newest_first: true,
+        limit: usize::try_from(limit.min(MOST_ACTS)).unwrap_or(0),
+    };
+    let rows = door.gate().store().acts(&query).map_err(fault)?;
+    Ok(rows.into_iter().map(|row| act(row, false)).collect())
+}
+
+/// Tells of acts, and of every change of one of the newest [`MOST_ACTS`], until the client or the gate ends.
+pub(crate) async fn follow(
+    door: &Arc<Door>,
+    stream: &mut UnixStream,
+    state: Option<State>,
+    limit: u32,
+) {
+    let first = usize::try_from(limit).unwrap_or(usize::MAX);
+    let mut known: Option<HashMap<ActId, (State, Timestamp, bool)>> = None;
+    loop {
+        let now = match acts(door, state, MOST_ACTS) {
+            Ok(now) => now,
+            Err(refusal) => {
+                let _ = say(stream, &Response::Refused(refusal)).await;
+                return;
+            }
+        };
+        let mark = |act: &ActView| (act.state, act.updated_at, act.undelivered);
+        let seen = now.iter().map(|act| (act.id, mark(act))).collect();
+        let told: Vec<_> = match &known {
+            None => now.into_iter().take(first).collect(),
+            Some(known) => now
+                .into_iter()
+                .filter(|act| known.get(&act.id) != Some(&mark(act)))
+                .collect(),
+        };
+        let tell = known.is_none() || !told.is_empty();
+        known = Some(seen);
+        if tell && say(stream, &Response::Acts { acts: told }).await.is_err() {
+            return;
+        }
+        let mut byte = [0];
+        tokio::select! {
+            () = tokio::time::sleep(LOOK_AGAIN) => {}
+            () = door.gate().closing() => return,
+            // Whatever a follower sends, it is done.
+            _ = stream.read(&mut byte) => return,
+        }
+    }
+}
+
+const LOOK_AGAIN: Duration = Duration::from_millis(300);

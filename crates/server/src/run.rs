@@ -1,0 +1,193 @@
+//! The gate's process: from its lock to its last receipt.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lychgate_core::Code;
+use lychgate_core::receipt::ReceiptKind;
+use lychgate_gate::Gate;
+use tokio::net::UnixListener;
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::listen::{Door, bind};
+use crate::log;
+use crate::open::{OpenOptions, Opened};
+use crate::protocol::Class;
+use crate::state::{Lock, StateFault, StateFolder};
+
+/// How to run.
+#[derive(Clone, Debug, Default)]
+pub struct RunOptions {
+    /// Started by a client: leave its session and terminal first, so that what kills the client's process group does
+    /// not kill the gate.
+    pub background: bool,
+    /// The configuration file, which no sink may touch.
+    pub config_file: Option<PathBuf>,
+    /// The client user's home, whose clients' configuration files no sink may touch.
+    pub home: Option<PathBuf>,
+    /// The user the clients run as, when that is not the gate's own.
+    pub client_uid: Option<u32>,
+}
+
+/// How the gate ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// It was asked to.
+    Stopped,
+    /// Its store could no longer be believed; nothing was permitted after that.
+    Broken,
+}
+
+impl Exit {
+    /// The exit status (CLI.md).
+    pub fn status(self) -> u8 {
+        match self {
+            Self::Stopped => 0,
+            Self::Broken => Class::Fault.status(),
+        }
+    }
+}
+
+/// Why the gate did not run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunFault {
+    /// The state folder is not fit, or another gate has it.
+    #[error(transparent)]
+    State(#[from] StateFault),
+    /// The gate could not settle what its predecessor left open.
+    #[error("what the last gate left open cannot be settled ({0}); the store does not answer")]
+    Recover(Code),
+    /// The system said no.
+    #[error("cannot {what}: {source}")]
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl RunFault {
+    /// The exit status (CLI.md). 1 exactly when another gate has the folder, which a client that started this one
+    /// relies on.
+    pub fn status(&self) -> u8 {
+        match self {
+            Self::State(fault) => fault.status(),
+            Self::Recover(_) | Self::Io { .. } => Class::Fault.status(),
+        }
+    }
+
+    fn io(what: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Io { what, source }
+    }
+}
+
+/// Runs the gate of a state folder until it is stopped (`SIGTERM`, `SIGINT`, a client's `Stop`) or breaks. Blocks, and
+/// makes its own threads; call it outside any asynchronous runtime.
+///
+/// # Errors
+/// Before anything is decided: when the folder is not fit, another gate has it, or its socket cannot be bound.
+pub fn run(state: &StateFolder, options: &RunOptions) -> Result<Exit, RunFault> {
+    if options.background {
+        // A leader of a group cannot leave its session, and has nothing to fear from its own group.
+        let _ = rustix::process::setsid();
+    }
+    let open = OpenOptions {
+        config_file: options.config_file.clone(),
+        home: options.home.clone(),
+        client_uid: options.client_uid,
+    };
+    let Opened { parts, lock, paths } = state.open(&open)?;
+    log::to_file(&state.log()).map_err(RunFault::io("open the log"))?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(WORKERS)
+        .enable_all()
+        .build()
+        .map_err(RunFault::io("start threads"))?;
+    let exit = runtime.block_on(async {
+        let gate = Gate::assemble(parts).map_err(RunFault::Recover)?;
+        let recovered = gate.recover().await.map_err(RunFault::Recover)?;
+        tracing::info!(
+            gate = %gate.id(),
+            indeterminate = recovered.indeterminate,
+            lapsed = recovered.lapsed,
+            "the gate has started"
+        );
+        let listener = bind(state, &lock).map_err(RunFault::io("listen on the socket"))?;
+        let door = Door::new(Arc::clone(&gate), state.clone(), paths, options.client_uid);
+        serve(door, listener).await
+    });
+    end(state, runtime, lock);
+    exit
+}
+
+async fn serve(door: Arc<Door>, listener: UnixListener) -> Result<Exit, RunFault> {
+    let gate = Arc::clone(door.gate());
+    let mut terminate =
+        signal(SignalKind::terminate()).map_err(RunFault::io("listen for signals"))?;
+    let mut interrupt =
+        signal(SignalKind::interrupt()).map_err(RunFault::io("listen for signals"))?;
+    let sweeper = tokio::spawn(sweep(Arc::clone(&gate)));
+    let mut connections = tokio::task::JoinSet::new();
+    loop {
+        tokio::select! {
+            () = gate.closing() => break,
+            _ = terminate.recv() => break,
+            _ = interrupt.recv() => break,
+            accepted = listener.accept() => door.admit(accepted, &mut connections).await,
+            Some(_) = connections.join_next() => {}
+        }
+    }
+    drop(listener);
+    gate.close();
+    let all = async { while connections.join_next().await.is_some() {} };
+    if tokio::time::timeout(GRACE, all).await.is_err() {
+        tracing::warn!(left = connections.len(), "connections did not end in time");
+        connections.shutdown().await;
+    }
+    sweeper.abort();
+    if gate.is_broken() {
+        tracing::error!("the gate ends because its store cannot be believed");
+        return Ok(Exit::Broken);
+    }
+    match gate.note(ReceiptKind::Stopped).await {
+        Ok(()) => {
+            tracing::info!("the gate has stopped");
+            Ok(Exit::Stopped)
+        }
+        Err(code) => {
+            tracing::error!(%code, "the stop could not be recorded");
+            Ok(Exit::Broken)
+        }
+    }
+}
+
+async fn sweep(gate: Arc<Gate>) {
+    let mut beat = tokio::time::interval(BEAT);
+    beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        beat.tick().await;
+        if let Err(code) = gate.sweep().await {
+            tracing::warn!(%code, "what has run out could not be ended");
+        }
+    }
+}
+
+/// The socket goes before the lock: nobody else's can be there.
+fn end(state: &StateFolder, runtime: Runtime, lock: Lock) {
+    runtime.shutdown_timeout(GRACE);
+    // A socket that stays is stale, and the next gate replaces it.
+    let _ = std::fs::remove_file(state.socket());
+    drop(lock);
+}
+
+/// Decisions are short, and the store has a thread of its own.
+const WORKERS: usize = 4;
+/// How often what ran out is ended.
+const BEAT: Duration = Duration::from_secs(1);
+/// How long sessions may take to end.
+const GRACE: Duration = Duration::from_secs(5);
