@@ -125,7 +125,10 @@ pub(crate) fn nearest<'a>(
                 word,
             )
         })
-        .filter(|(distance, word)| *distance <= (word.len().max(written.len()) / 3).max(1))
+        .filter(|(distance, word)| {
+            *distance < written.chars().count()
+                && *distance <= (word.len().max(written.len()) / 3).max(1)
+        })
         .min_by_key(|(distance, word)| (*distance, *word))
         .map(|(_, word)| word.to_owned())
 }

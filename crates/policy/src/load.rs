@@ -144,32 +144,8 @@ fn definitions(server: &str, bytes: &[u8]) -> Result<BTreeMap<String, Value>, St
 }
 
 fn root(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Model {
-    reader.known(
-        top,
-        &[
-            "version",
-            "profile",
-            "unattended",
-            "principal",
-            "agent",
-            "purpose",
-            "purposes",
-            "provenance",
-            "limits",
-            "roots",
-            "destinations",
-            "jurisdictions",
-            "servers",
-        ],
-    );
-    let version = match reader.whole(top, "version") {
-        None if !top.has("version") => {
-            reader.at(&[], "`version` is missing: write `version = 1`");
-            1
-        }
-        None => 1,
-        Some(version) => u32::try_from(version).unwrap_or(u32::MAX),
-    };
+    reader.known(top, &TOP_KEYS);
+    let version = version(reader, top);
     let profiles = [("balanced", Profile::Balanced), ("strict", Profile::Strict)];
     let profile = reader
         .word(top, "profile", &profiles)
@@ -185,6 +161,9 @@ fn root(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Model {
     let jurisdictions = reader
         .table(top, "jurisdictions", &["allow"])
         .map(|section| {
+            if !section.has("allow") {
+                reader.at_key(&section, "allow", "`jurisdictions` has no `allow`");
+            }
             let mut allow = reader.list(&section, "allow").unwrap_or_default();
             allow.sort();
             allow
@@ -204,6 +183,17 @@ fn root(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Model {
         destinations: destinations(reader, top),
         jurisdictions,
         servers: server::servers(reader, top),
+    }
+}
+
+fn version(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> u32 {
+    match reader.whole(top, "version") {
+        None if !top.has("version") => {
+            reader.at(&[], "`version` is missing: write `version = 1`");
+            1
+        }
+        None => 1,
+        Some(version) => u32::try_from(version).unwrap_or(u32::MAX),
     }
 }
 
@@ -336,3 +326,19 @@ fn destinations(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> BTreeMap<Stri
 
 /// The largest pin file, in bytes.
 const PIN_BYTES: usize = 16 << 20;
+
+const TOP_KEYS: [&str; 13] = [
+    "version",
+    "profile",
+    "unattended",
+    "principal",
+    "agent",
+    "purpose",
+    "purposes",
+    "provenance",
+    "limits",
+    "roots",
+    "destinations",
+    "jurisdictions",
+    "servers",
+];

@@ -94,48 +94,19 @@ impl Server {
         registry: &Arc<Registry>,
     ) -> Result<Self, Vec<CompileFault>> {
         let mut faults = Vec::new();
-        let mut tools = BTreeMap::new();
-        let mut aliases = BTreeMap::new();
-        for function in server.definitions.keys() {
-            let written = server.tools.get(function);
-            let unlisted = ToolModel::unlisted(name, None);
-            match ToolEntry::compile(
-                function,
-                written.unwrap_or(&unlisted),
-                server,
-                written.is_some(),
-            ) {
-                Ok(entry) => {
-                    aliases.extend(
-                        entry
-                            .aliases
-                            .iter()
-                            .map(|alias| (alias.clone(), function.clone())),
-                    );
-                    tools.insert(function.clone(), entry);
-                }
-                Err(_) if written.is_some_and(|entry| !entry.enabled) => {}
-                Err(fault) => faults.push(CompileFault("tools", function.clone(), fault)),
-            }
-        }
-        let mut methods = BTreeMap::new();
-        let unlisted = ToolModel::unlisted(name, None);
-        let known = METHODS
-            .into_iter()
-            .map(|method| (method.to_owned(), &unlisted, false));
-        let written = server
-            .methods
-            .iter()
-            .map(|(method, entry)| (method.clone(), entry, true));
-        for (method, entry, catalogued) in known.chain(written) {
-            match ToolEntry::compile(&method, entry, server, catalogued) {
-                Ok(entry) => drop(methods.insert(method, entry)),
-                Err(fault) => faults.push(CompileFault("methods", method, fault)),
-            }
-        }
+        let tools = tools(name, server, &mut faults);
+        let methods = methods(name, server, &mut faults);
         if !faults.is_empty() {
             return Err(faults);
         }
+        let aliases = tools.values().flat_map(|entry| {
+            let function = &entry.function;
+            entry
+                .aliases
+                .iter()
+                .map(|alias| (alias.clone(), function.clone()))
+        });
+        let aliases = aliases.collect();
         let roots = server.roots.iter().filter_map(|root| {
             let found = model.roots.get(root)?;
             Some(Root {
@@ -260,6 +231,48 @@ impl fmt::Debug for Server {
             .field("tools", &self.tools)
             .finish_non_exhaustive()
     }
+}
+
+/// Every pinned function with its entry, written or not. One that is withheld may have a schema that cannot be used.
+fn tools(
+    name: &str,
+    server: &ServerModel,
+    faults: &mut Vec<CompileFault>,
+) -> BTreeMap<String, ToolEntry> {
+    let unlisted = ToolModel::unlisted(name, None);
+    let mut tools = BTreeMap::new();
+    for function in server.definitions.keys() {
+        let written = server.tools.get(function);
+        let model = written.unwrap_or(&unlisted);
+        match ToolEntry::compile(function, model, server, written.is_some()) {
+            Ok(entry) => drop(tools.insert(function.clone(), entry)),
+            Err(_) if !model.enabled => {}
+            Err(fault) => faults.push(CompileFault("tools", function.clone(), fault)),
+        }
+    }
+    tools
+}
+
+/// The effectful methods: those everybody knows, and over them those the catalogue lists.
+fn methods(
+    name: &str,
+    server: &ServerModel,
+    faults: &mut Vec<CompileFault>,
+) -> BTreeMap<String, ToolEntry> {
+    let unlisted = ToolModel::unlisted(name, None);
+    let known = METHODS.into_iter().map(|method| (method, &unlisted, false));
+    let written = server
+        .methods
+        .iter()
+        .map(|(method, entry)| (method.as_str(), entry, true));
+    let mut methods = BTreeMap::new();
+    for (method, model, catalogued) in known.chain(written) {
+        match ToolEntry::compile(method, model, server, catalogued) {
+            Ok(entry) => drop(methods.insert(method.to_owned(), entry)),
+            Err(fault) => faults.push(CompileFault("methods", method.to_owned(), fault)),
+        }
+    }
+    methods
 }
 
 fn endpoint(command: &[String], entry: Option<Digest>) -> String {

@@ -3,6 +3,7 @@
 
 mod support;
 
+use proptest::prelude::*;
 use support::{definition, pins, read, single};
 
 const SERVER: &str = "version = 1\n[servers.s]\ncommand = [\"/bin/s\"]\n";
@@ -85,6 +86,10 @@ fn each_mistake_has_its_line_and_what_was_meant() {
         (
             "version = 1\n[agent]\nallow = [\"*\"]",
             "lychgate.toml:3: `*` has a `*`: name a server, or server/function",
+        ),
+        (
+            "version = 1\n[jurisdictions]",
+            "lychgate.toml:2: `jurisdictions` has no `allow`",
         ),
         ("version = 1\nversion = 1", "lychgate.toml:2: duplicate key"),
         (
@@ -234,6 +239,28 @@ fn a_server_name_that_could_be_a_path_or_another_name_is_refused() {
             "{name}: {}",
             said(&text)
         );
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_damaged_file_is_refused_or_read_but_never_a_crash(at in 0_usize..400, length in 0_usize..12, put in "\\PC{0,6}") {
+        let function = definition("f", &["path", "content"]);
+        let text = format!(
+            "{SERVER}roots = [\"work\"]\ntimeout = \"5s\"\n[servers.s.tools.f]\ndefinition = \"{}\"\nclass = \"OTHER\"\n\
+             destination = {{ path = [\"/path\"] }}\nroles = {{ \"/content\" = \"content\" }}\naliases = [\"F\"]\n\
+             [roots.work]\npath = \"/work\"\n[agent]\nallow = [\"s/f\"]\n[limits]\nhold = \"1m\"\n",
+            function.digest.to_base64url()
+        );
+        let kept = text.chars().take(at).chain(put.chars()).chain(text.chars().skip(at + length));
+        let damaged = kept.collect::<String>();
+        if let Err(problems) = read(&damaged, &pins(&[("s", &[function])])) {
+            prop_assert!(problems.iter().len() > 0);
+            let lines = damaged.lines().count() + 1;
+            prop_assert!(problems.iter().all(|problem| problem.line.is_none_or(|line| (1..=lines).contains(&line))));
+        }
     }
 }
 

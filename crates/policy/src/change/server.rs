@@ -170,22 +170,7 @@ fn tool(
     (new, new_server): (&ToolModel, &ServerModel),
     list: &mut List,
 ) {
-    if old.class != new.class {
-        // OTHER asks. Two things are denied instead: a missing recipient, and, where it is strict, a read outside the
-        // roots.
-        let denied =
-            old.class.needs_recipient() || (strict && old.class == ConsequenceClass::Informational);
-        let narrower = new.class == ConsequenceClass::Other && !denied;
-        let effect = if narrower {
-            Effect::Narrows
-        } else {
-            Effect::Widens
-        };
-        list.push(
-            effect,
-            format!("{what}: class {} -> {}", old.class.name(), new.class.name()),
-        );
-    }
+    class(what, strict, old.class, new.class, list);
     list.doubt(&format!("{what}: act type"), &old.act_type, &new.act_type);
     rule(
         &format!("{what}: destination"),
@@ -204,20 +189,7 @@ fn tool(
     );
     roles(what, old, new, list);
     purposes(what, old, new, list);
-    for alias in new
-        .aliases
-        .iter()
-        .filter(|alias| !old.aliases.contains(alias))
-    {
-        list.widens(format!("{what}: alias {}", shown(alias)));
-    }
-    for alias in old
-        .aliases
-        .iter()
-        .filter(|alias| !new.aliases.contains(alias))
-    {
-        list.narrows(format!("{what}: alias {} goes", shown(alias)));
-    }
+    aliases(what, old, new, list);
     list.switch(
         &format!("{what}: irreversible"),
         old.irreversible,
@@ -251,6 +223,41 @@ fn tool(
         true,
     );
     list.switch(&format!("{what}: enabled"), old.enabled, new.enabled, true);
+}
+
+fn class(what: &str, strict: bool, old: ConsequenceClass, new: ConsequenceClass, list: &mut List) {
+    if old != new {
+        // OTHER asks. Two things are denied instead: a missing recipient, and, where it is strict, a read outside the
+        // roots.
+        let denied = old.needs_recipient() || (strict && old == ConsequenceClass::Informational);
+        let narrower = new == ConsequenceClass::Other && !denied;
+        let effect = if narrower {
+            Effect::Narrows
+        } else {
+            Effect::Widens
+        };
+        list.push(
+            effect,
+            format!("{what}: class {} -> {}", old.name(), new.name()),
+        );
+    }
+}
+
+fn aliases(what: &str, old: &ToolModel, new: &ToolModel, list: &mut List) {
+    for alias in new
+        .aliases
+        .iter()
+        .filter(|alias| !old.aliases.contains(alias))
+    {
+        list.widens(format!("{what}: alias {}", shown(alias)));
+    }
+    for alias in old
+        .aliases
+        .iter()
+        .filter(|alias| !new.aliases.contains(alias))
+    {
+        list.narrows(format!("{what}: alias {} goes", shown(alias)));
+    }
 }
 
 fn rule(what: &str, old: Option<&Rule>, new: Option<&Rule>, needed: bool, list: &mut List) {

@@ -100,7 +100,13 @@ impl<'t> Reader<'t> {
 
     /// A problem at a path of keys.
     pub(super) fn at(&mut self, path: &[String], message: impl Into<String>) {
-        let span = self.places.get(path).cloned();
+        // What is missing has no place of its own; its table has.
+        let table = path.split_last().map_or(path, |(_, table)| table);
+        let span = self
+            .places
+            .get(path)
+            .or_else(|| self.places.get(table))
+            .cloned();
         self.push(span, message.into(), None);
     }
 
