@@ -164,7 +164,12 @@ impl Call {
             sent: &sent,
         };
         if self.caller.is_gone() {
-            shared.gate.orphaned(act);
+            // Consumed, but not a byte has left: what its caller took back is not begun.
+            shared
+                .gate
+                .settle(dispatched.permit.give_up().into(), None)
+                .await;
+            return shared.finished(&self.id);
         }
         let (attempt, outcome) = effect.perform(dispatched.permit).await;
         let raw = match &outcome {

@@ -94,7 +94,7 @@ impl Upstream {
         let Some(pipe) = stdin.as_mut().filter(|_| !self.is_over()) else {
             return false;
         };
-        self.write_all(pipe, &line, None).await
+        self.write_all(pipe, &line, Instant::now() + STALLED).await
     }
 
     //= PROFILE §4.3: a Permit is spent at the first byte of the effect and has a deadline of its own
@@ -129,11 +129,11 @@ impl Upstream {
         }
         let begun = permit.begin()?;
         // The line has begun; how it goes on is told by the answer, or by its absence.
-        self.write_all(pipe, &line, Some(until)).await;
+        self.write_all(pipe, &line, until).await;
         Ok(begun)
     }
 
-    async fn write_all(&self, pipe: &pipe::Sender, line: &[u8], until: Option<Instant>) -> bool {
+    async fn write_all(&self, pipe: &pipe::Sender, line: &[u8], until: Instant) -> bool {
         let mut left = line;
         while !left.is_empty() {
             match pipe.try_write(left) {
@@ -146,10 +146,7 @@ impl Upstream {
                             () = self.over() => false,
                         }
                     };
-                    let ready = match until {
-                        Some(until) => timeout_at(until, ready).await.unwrap_or(false),
-                        None => ready.await,
-                    };
+                    let ready = timeout_at(until, ready).await.unwrap_or(false);
                     if !ready {
                         break;
                     }
@@ -273,3 +270,5 @@ fn has_room(pipe: &pipe::Sender) -> bool {
 }
 
 const READ: usize = 64 << 10;
+/// How long a server may not read before it is given up.
+const STALLED: std::time::Duration = std::time::Duration::from_secs(30);
