@@ -346,6 +346,8 @@ mod tests {
         let connection = failing_at_commit(&folder.path().join("store.db"));
         let shared = Arc::new(Shared::new(9, 2, head::protected(&connection).unwrap()));
         let pending: Vec<_> = (0..3).map(|_| shared.submit(note())).collect();
+        // So that the thread ends even if it wrongly went on.
+        shared.stop();
         let theirs = Arc::clone(&shared);
         std::thread::spawn(move || run(&theirs, &connection))
             .join()
