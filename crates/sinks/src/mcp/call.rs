@@ -287,8 +287,10 @@ impl Call {
 
     /// To the client, unless it has given this request up.
     async fn send(&self, line: Vec<u8>, delivery: Option<ActId>) {
+        // Asked first: what is finished has no other end any more, which would look like a caller that has gone.
+        let gone = self.caller.is_gone();
         self.shared.finished(&self.id);
-        if !self.caller.is_gone() {
+        if !gone {
             self.shared.send(ToLink { line, delivery }).await;
         }
     }

@@ -331,9 +331,11 @@ impl Connection {
                 answer = answer => answer.ok(),
                 () = caller.gone() => None,
             };
+            // Asked first: what is finished has no other end any more, which would look like a caller that has gone.
+            let gone = caller.is_gone();
             shared.finished(&id);
             let Some(answer) = answer else {
-                if !caller.is_gone() {
+                if !gone {
                     shared
                         .say(error(
                             &id,
@@ -346,7 +348,7 @@ impl Connection {
                 return;
             };
             let line = shared.passed_answer(&id, &method, answer).await;
-            if !caller.is_gone() {
+            if !gone {
                 shared.say(line).await;
             }
         });
