@@ -57,10 +57,7 @@ fn write_string(text: &str, out: &mut Vec<u8>) {
     let bytes = text.as_bytes();
     out.push(b'"');
     let mut rest = bytes;
-    while let Some(at) = rest
-        .iter()
-        .position(|byte| matches!(byte, 0..=0x1F | b'"' | b'\\'))
-    {
+    while let Some(at) = first_to_escape(rest) {
         let (plain, tail) = rest.split_at(at);
         out.extend_from_slice(plain);
         if let Some((byte, after)) = tail.split_first() {
@@ -70,6 +67,18 @@ fn write_string(text: &str, out: &mut Vec<u8>) {
     }
     out.extend_from_slice(rest);
     out.push(b'"');
+}
+
+/// Nearly every string has nothing to escape; whole blocks are looked at without a branch for each byte.
+fn first_to_escape(bytes: &[u8]) -> Option<usize> {
+    let must = |byte: &u8| (*byte < 0x20) | (*byte == b'"') | (*byte == b'\\');
+    let blocks = bytes.chunks_exact(BLOCK);
+    let clean = blocks
+        .take_while(|block| !block.iter().fold(false, |any, byte| any | must(byte)))
+        .count()
+        * BLOCK;
+    let rest = bytes.get(clean..).unwrap_or_default();
+    rest.iter().position(must).map(|at| clean + at)
 }
 
 fn write_escape(byte: u8, out: &mut Vec<u8>) {
@@ -94,3 +103,6 @@ fn write_escape(byte: u8, out: &mut Vec<u8>) {
     };
     out.extend_from_slice(&[b'\\', short]);
 }
+
+/// Bytes looked at together.
+const BLOCK: usize = 16;
