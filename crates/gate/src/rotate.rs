@@ -24,6 +24,7 @@ impl Gate {
         change: &KeyChange,
         make: impl FnOnce(Role, Timestamp) -> Result<KeyId, String>,
     ) -> Result<KeyId, ControlRefused> {
+        let _alone = self.one_control().await;
         if !self.verify_live(Role::Approver, change) {
             return Err(ControlRefused(
                 "the change is not signed by the approver key of this gate".to_owned(),

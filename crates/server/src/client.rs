@@ -162,9 +162,10 @@ pub fn connect(folder: &Path, start: &Start) -> Result<Client, ClientFault> {
 
 /// `None` when nothing listens.
 fn try_connect(state: &StateFolder) -> Result<Option<Client>, ClientFault> {
+    let owner = state.owner()?;
     let socket = state.socket();
     match fs::symlink_metadata(&socket) {
-        Ok(found) if found.uid() != state.owner()? => return Err(ClientFault::Impostor { socket }),
+        Ok(found) if found.uid() != owner => return Err(ClientFault::Impostor { socket }),
         Ok(_) => {}
         Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(fault) => return Err(FrameFault::from(fault).into()),

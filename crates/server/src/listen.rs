@@ -209,3 +209,41 @@ const MOST_LINKS: usize = 224;
 const IDLE: Duration = Duration::from_secs(900);
 const PATIENCE: Duration = Duration::from_secs(30);
 const BREATH: Duration = Duration::from_millis(50);
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use super::*;
+    use std::path::Path;
+
+    use crate::OpenOptions;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_peer_of_another_user_is_not_let_in() {
+        let outer = tempfile::tempdir().unwrap();
+        let path = outer.path().join("state");
+        let made = tokio::task::spawn_blocking(move || {
+            let text = lychgate_policy::template("user:test", &[]);
+            let pins = lychgate_policy::Pins::new();
+            let first = lychgate_policy::load(&text, Path::new("lychgate.toml"), &pins).unwrap();
+            let at = Timestamp::from_millis(1_700_000_000_000);
+            let state = StateFolder::create(&path, None, &first, at).unwrap();
+            let opened = state.open(&OpenOptions::default()).unwrap();
+            (state, opened)
+        });
+        let (state, opened) = made.await.unwrap();
+        let gate = Gate::assemble(opened.parts).unwrap();
+        let door = Door::new(
+            Arc::clone(&gate),
+            state.clone(),
+            Arc::clone(&opened.paths),
+            None,
+        );
+        let (ours, _theirs) = UnixStream::pair().unwrap();
+        let own = rustix::process::geteuid().as_raw();
+        assert_eq!(door.peer_of(&ours).unwrap().uid, own);
+        let mut other = Arc::into_inner(Door::new(gate, state, opened.paths, None)).unwrap();
+        other.users = vec![own + 1];
+        assert!(other.peer_of(&ours).is_none());
+    }
+}

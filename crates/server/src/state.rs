@@ -1,140 +1,28 @@
 //! The state folder: what the gate owns. Made whole or not at all, closed to everybody else, open to one gate at a time.
 
+mod fault;
+
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use lychgate_core::Timestamp;
-use lychgate_core::json::ShapeFault;
-use lychgate_core::outside::{NoEntropy, ten};
+use lychgate_core::outside::ten;
 use lychgate_core::receipt::{Approver, Isolation};
 use lychgate_core::{digest::b64, id::GateId};
 use lychgate_gate::receipts::Standing;
-use lychgate_keys::{
-    ApproverKey, KeyFault, KeyRing, Role, Sealer, SystemEntropy, TrustBundle, TrustFault,
-};
+use lychgate_keys::{ApproverKey, KeyRing, Role, Sealer, SystemEntropy, TrustBundle};
 use lychgate_policy::Applied;
-use lychgate_store::{self as store, SqliteStore, Store as _, StoreFault};
+use lychgate_store::{self as store, SqliteStore, Store as _};
 use rustix::fs::{FlockOperation, OFlags};
 
-use crate::protocol::Class;
+pub use self::fault::StateFault;
 
 /// Where a state folder is, and what lies where in it. That it exists says nothing yet; see [`StateFolder::check`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateFolder {
     path: PathBuf,
-}
-
-/// What is wrong with a state folder, and the way out.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum StateFault {
-    /// There is none.
-    #[error("there is no state folder `{}`; make one with `lychgate init`", .0.display())]
-    Missing(PathBuf),
-    /// Something is there already.
-    #[error("`{}` exists already and is never overwritten; move it away first, or name another with `--state-dir`", .0.display())]
-    Exists(PathBuf),
-    /// It is not an absolute path.
-    #[error("state folder `{}` must be an absolute path", .0.display())]
-    Relative(PathBuf),
-    /// Too long for a socket in it.
-    #[error("state folder `{}` has a path too long for a socket in it (at most {MOST_PATH} bytes); name a shorter one with `--state-dir`", .0.display())]
-    TooLong(PathBuf),
-    /// Others may read or write it.
-    #[error("`{}` is open to other users (mode {mode:04o}); close it with `chmod {wanted:o} {}`", path.display(), path.display())]
-    Mode {
-        /// The folder or file.
-        path: PathBuf,
-        /// Its permission bits.
-        mode: u32,
-        /// What they should be at most.
-        wanted: u32,
-    },
-    /// A symbolic link, which could point anywhere tomorrow.
-    #[error("`{}` is a symbolic link; put the real thing there", .0.display())]
-    SymbolicLink(PathBuf),
-    /// Another user owns it.
-    #[error("`{}` belongs to user {owner}, not to user {expected}; take it over with `chown {expected} {}`", path.display(), path.display())]
-    Owner {
-        /// The folder or file.
-        path: PathBuf,
-        /// Its owner.
-        owner: u32,
-        /// Who runs this program.
-        expected: u32,
-    },
-    /// Not what it should be.
-    #[error("`{}` is not a {wanted}", path.display())]
-    WrongType {
-        /// The folder or file.
-        path: PathBuf,
-        /// `folder` or `regular file`.
-        wanted: &'static str,
-    },
-    /// Another gate has it.
-    #[error("another gate{} already runs on this state folder; stop it with `lychgate gate stop`", .pid.map(|pid| format!(" (process {pid})")).unwrap_or_default())]
-    Locked {
-        /// Its process, when it says so.
-        pid: Option<u32>,
-    },
-    /// The system said no.
-    #[error("cannot {what} `{}`: {source}", path.display())]
-    Io {
-        /// What was tried.
-        what: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// A key cannot be made or used.
-    #[error(transparent)]
-    Key(#[from] KeyFault),
-    /// The trust bundle cannot be made.
-    #[error(transparent)]
-    Trust(#[from] TrustFault),
-    /// The store cannot be made or used.
-    #[error(transparent)]
-    Store(#[from] StoreFault),
-    /// A first receipt cannot be written.
-    #[error(transparent)]
-    Receipt(#[from] ShapeFault),
-    /// The store did not take the first configuration.
-    #[error("the first configuration was not kept: {0}")]
-    Rejected(store::Rejected),
-    /// There is no randomness.
-    #[error(transparent)]
-    Entropy(#[from] NoEntropy),
-    /// The stored configuration cannot be used.
-    #[error("the stored configuration cannot be used: {0}; restore the state folder from a backup")]
-    Applied(String),
-}
-
-impl StateFault {
-    /// The exit status (CLI.md).
-    pub fn status(&self) -> u8 {
-        match self {
-            Self::Locked { .. } => Class::Refused,
-            Self::Missing(_)
-            | Self::Exists(_)
-            | Self::Relative(_)
-            | Self::TooLong(_)
-            | Self::Mode { .. }
-            | Self::SymbolicLink(_)
-            | Self::Owner { .. }
-            | Self::WrongType { .. }
-            | Self::Key(_) => Class::Usage,
-            _ => Class::Fault,
-        }
-        .status()
-    }
-
-    pub(crate) fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
-        let path = path.to_owned();
-        move |source| Self::Io { what, path, source }
-    }
 }
 
 /// The default state folder: `$XDG_STATE_HOME/lychgate`, else `~/.local/state/lychgate`. The values come from the caller,
@@ -452,3 +340,73 @@ const FOLDER_MODE: u32 = 0o700;
 pub(crate) const FILE_MODE: u32 = 0o600;
 /// A socket's whole path has at most 107 bytes on Linux; `/gate.sock` takes ten of them.
 const MOST_PATH: usize = 97;
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use super::*;
+    use lychgate_policy::Pins;
+
+    fn first() -> Applied {
+        let text = lychgate_policy::template("user:test", &[]);
+        lychgate_policy::load(&text, Path::new("lychgate.toml"), &Pins::new()).unwrap()
+    }
+
+    const AT: fn() -> Timestamp = || Timestamp::from_millis(1_700_000_000_000);
+
+    #[test]
+    fn the_defaults_follow_xdg_and_ignore_what_is_relative() {
+        let home = Some(Path::new("/h"));
+        let relative = Some(Path::new("x"));
+        let given = Some(Path::new("/x"));
+        let state = |xdg| default_state_dir(xdg, home).unwrap();
+        assert_eq!(state(given), Path::new("/x/lychgate"));
+        assert_eq!(state(relative), Path::new("/h/.local/state/lychgate"));
+        let config = |xdg| default_config_file(xdg, home).unwrap();
+        assert_eq!(config(None), Path::new("/h/.config/lychgate/lychgate.toml"));
+        assert_eq!(default_state_dir(None, None), None);
+    }
+
+    #[test]
+    fn a_folder_is_made_whole_and_never_over_another() {
+        let outer = tempfile::tempdir().unwrap();
+        let path = outer.path().join("a/state");
+        let state = StateFolder::create(&path, None, &first(), AT()).unwrap();
+        state.check().unwrap();
+        let opened = state.open(&crate::OpenOptions::default()).unwrap();
+        assert_eq!(opened.parts.current.policy_digest, first().digest());
+        assert_eq!(approver_of(&opened.parts.trust), Approver::None);
+        assert_eq!(
+            opened.parts.store.record_len().unwrap(),
+            4,
+            "three keys, one configuration"
+        );
+        drop(opened);
+        let again = StateFolder::create(&path, None, &first(), AT());
+        assert!(matches!(again, Err(StateFault::Exists(_))));
+        let names = fs::read_dir(path.parent().unwrap()).unwrap().count();
+        assert_eq!(names, 1, "nothing is left behind");
+    }
+
+    #[test]
+    fn a_refused_passphrase_leaves_nothing_behind() {
+        let outer = tempfile::tempdir().unwrap();
+        let path = outer.path().join("state");
+        let made = StateFolder::create(&path, Some(b"short"), &first(), AT());
+        assert!(matches!(made, Err(StateFault::Key(_))));
+        assert_eq!(fs::read_dir(outer.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_path_that_is_relative_or_too_long_for_a_socket_is_refused() {
+        let long = format!("/{}", "x".repeat(MOST_PATH));
+        assert!(matches!(
+            StateFolder::at(Path::new(&long)),
+            Err(StateFault::TooLong(_))
+        ));
+        assert!(matches!(
+            StateFolder::at(Path::new("x")),
+            Err(StateFault::Relative(_))
+        ));
+    }
+}
