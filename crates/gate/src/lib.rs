@@ -48,6 +48,6 @@ pub use ped::{Allowed, Denied, Escalated, Verdict};
 pub use recover::Recovered;
 pub use session::{Peer, Session};
 pub use sink::{
-    Attempt, Begun, Dispatched, End, FinalitySink, LiveInvocation, NotSent, Permit, Presented,
-    SinkRefusal, Unknown,
+    Attempt, Begun, Dispatched, Effect, End, FinalitySink, LiveInvocation, NotSent, Permit,
+    Presented, SinkRefusal, Unknown,
 };

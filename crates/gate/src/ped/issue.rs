@@ -23,16 +23,16 @@ impl Gate {
         held: HeldAct,
         predicates: Predicates,
         approval: Option<store::Approval>,
-    ) -> Result<Allowed, (HeldAct, Code)> {
+    ) -> Result<Allowed, Box<(HeldAct, Code)>> {
         match self.evidence_and_authority(&held, predicates, approval) {
             Ok((evidence, authority)) => {
                 let evidence_digest = match json::to_canonical(&evidence) {
                     Ok(bytes) => Digest::sha256(&bytes),
-                    Err(_) => return Err((held, Code::FailClosed)),
+                    Err(_) => return Err(Box::new((held, Code::FailClosed))),
                 };
                 let first_of_chain = match self.first_of_chain(&held) {
                     Ok(first) => first,
-                    Err(code) => return Err((held, code)),
+                    Err(code) => return Err(Box::new((held, code))),
                 };
                 let fresh = Fresh {
                     new_act: held.new_act(),
@@ -57,7 +57,7 @@ impl Gate {
                     evidence,
                 })
             }
-            Err(code) => Err((held, code)),
+            Err(code) => Err(Box::new((held, code))),
         }
     }
 

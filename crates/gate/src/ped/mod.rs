@@ -195,7 +195,8 @@ impl Gate {
         }
         match self.issue(held, judged.predicates, approval) {
             Ok(allowed) => Verdict::Allow(Box::new(allowed)),
-            Err((held, code)) => {
+            Err(refused) => {
+                let (held, code) = *refused;
                 self.twins().close(act);
                 Verdict::Deny(
                     self.deny(

@@ -1,0 +1,14 @@
+//! Attacks by name: each is tried at the gate's own interface, and the effect does not run, or runs once.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "../kit/mod.rs"]
+mod kit;
+
+mod approval;
+mod authority;
+mod calls;
+mod epochs;
+mod forged;
+mod lost;
+mod storage;
+mod subject;

@@ -1,0 +1,9 @@
+use lychgate_core::id::{ActId, EffectId};
+use lychgate_gate::Permit;
+
+fn by_hand(act: ActId, effect: EffectId) -> Permit {
+    let deadline = tokio::time::Instant::now();
+    Permit { act, effect, idempotency_key: None, deadline }
+}
+
+fn main() {}
