@@ -153,10 +153,7 @@ pub fn connect(folder: &Path, start: &Start) -> Result<Client, ClientFault> {
         Start::Never => Err(ClientFault::NotRunning {
             folder: folder.to_owned(),
         }),
-        Start::Background { program, arguments } => {
-            let child = spawn(program, arguments)?;
-            wait_for(&state, child)
-        }
+        Start::Background { program, arguments } => wait_for(&state, || spawn(program, arguments)),
     }
 }
 
@@ -201,38 +198,55 @@ fn spawn(program: &Path, arguments: &[OsString]) -> Result<Child, ClientFault> {
     clippy::disallowed_methods,
     reason = "a client waits for a socket to appear, with a bound; nothing is decided by this clock"
 )]
-fn wait_for(state: &StateFolder, mut child: Child) -> Result<Client, ClientFault> {
+fn wait_for(
+    state: &StateFolder,
+    start: impl Fn() -> Result<Child, ClientFault>,
+) -> Result<Client, ClientFault> {
     let until = Instant::now() + WAIT;
     let mut pause = Duration::from_millis(2);
-    let mut ended = false;
+    let mut child = start()?;
+    let mut lost: Option<(Instant, String)> = None;
     while Instant::now() < until {
         if let Some(client) = try_connect(state)? {
             return Ok(client);
         }
-        if !ended && let Ok(Some(status)) = child.try_wait() {
-            ended = true;
-            let status = status
-                .code()
-                .and_then(|code| u8::try_from(code).ok())
-                .unwrap_or(Class::Fault.status());
-            // One that was merely second leaves the field to the first, whose socket will come.
-            if status != Class::Refused.status() {
-                return Err(ClientFault::Start {
-                    reason: said(&mut child),
-                    status: status.max(Class::Usage.status()),
-                });
+        match &lost {
+            None => lost = lost_race(&mut child)?.map(|said| (Instant::now(), said)),
+            // The one that had the folder may have been on its way out.
+            Some((since, _)) if since.elapsed() > AGAIN => {
+                child = start()?;
+                lost = None;
             }
+            Some(_) => {}
         }
         std::thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(50));
     }
-    Err(if ended {
-        ClientFault::Start {
-            reason: said(&mut child),
+    Err(match lost {
+        Some((_, reason)) => ClientFault::Start {
+            reason,
             status: Class::Refused.status(),
-        }
-    } else {
-        ClientFault::Slow { log: state.log() }
+        },
+        None => ClientFault::Slow { log: state.log() },
+    })
+}
+
+/// What a started gate said that ended because another one has the folder, whose socket will come. `None` while it runs.
+fn lost_race(child: &mut Child) -> Result<Option<String>, ClientFault> {
+    let Ok(Some(status)) = child.try_wait() else {
+        return Ok(None);
+    };
+    let status = status
+        .code()
+        .and_then(|code| u8::try_from(code).ok())
+        .unwrap_or(Class::Fault.status());
+    let reason = said(child);
+    if status == Class::Refused.status() {
+        return Ok(Some(reason));
+    }
+    Err(ClientFault::Start {
+        reason,
+        status: status.max(Class::Usage.status()),
     })
 }
 
@@ -257,3 +271,5 @@ fn said(child: &mut Child) -> String {
 
 /// How long a started gate may take to listen.
 const WAIT: Duration = Duration::from_secs(10);
+/// How long the winner of a race may take before it is thought to have ended.
+const AGAIN: Duration = Duration::from_millis(700);

@@ -53,6 +53,20 @@ fn a_second_gate_is_refused_and_told_who_has_the_folder() {
 }
 
 #[test]
+fn a_gate_that_is_on_its_way_out_is_followed_by_another() {
+    let world = World::new();
+    let lock = world.state.lock().unwrap();
+    let gate = std::thread::scope(|scope| {
+        let client = scope.spawn(|| world.status().gate_id);
+        std::thread::sleep(Duration::from_millis(900));
+        drop(lock);
+        client.join().unwrap()
+    });
+    assert_eq!(gate, world.status().gate_id);
+    world.stop();
+}
+
+#[test]
 fn a_stale_socket_is_replaced_and_a_fresh_one_is_closed_to_others() {
     let world = World::new();
     drop(UnixListener::bind(world.state.socket()).unwrap());
