@@ -244,7 +244,10 @@ def test_the_servers_question_for_roots_is_not_the_clients_to_answer(
             assert message.get("method") != "roots/list", message
         roots = [{"uri": elsewhere.as_uri()}]
         client.send({"jsonrpc": "2.0", "id": 0, "result": {"roots": roots}})
-        client.answer(listing(elsewhere, 2), 2)
+        allowed = {"name": "list_allowed_directories", "arguments": {}}
+        call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": allowed}
+        reply = json.dumps(client.answer(call, 2))
+        assert str(root) in reply and str(elsewhere) not in reply, reply
     assert elsewhere.as_uri() not in "".join(server_log.lines())
 
 

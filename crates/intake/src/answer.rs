@@ -70,18 +70,16 @@ impl Denial {
         Value::Object(object)
     }
 
-    /// The constant sentence of the code, and the ids.
+    //= PROFILE §6: constant per code; a pointer for EF-001 and EF-012; an open outcome names its act
+    /// The constant sentence of the code; every id beside it is in the decision object.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = format!("{}: {}", self.code, self.code.text());
-        let ids = [
-            self.pointer().map(|pointer| format!("at {pointer}")),
-            self.act.map(|act| act.to_string()),
-            self.ticket.map(|ticket| ticket.to_string()),
-        ];
-        let ids: Vec<String> = ids.into_iter().flatten().collect();
-        if !ids.is_empty() {
-            text.push_str(&format!(" ({})", ids.join(", ")));
+        if let Some(pointer) = self.pointer() {
+            text.push_str(&format!(" (at {pointer})"));
+        }
+        if let (Code::TwinUnresolved, Some(act)) = (self.code, self.act) {
+            text.push_str(&format!(" ({act})"));
         }
         text
     }

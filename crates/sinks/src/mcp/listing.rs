@@ -26,6 +26,8 @@ pub(crate) struct Listing {
 #[derive(Default)]
 struct State {
     fresh: bool,
+    /// How often the server has said that something changed.
+    changes: u64,
     tools: HashMap<String, Digest>,
     names: HashMap<&'static str, HashSet<String>>,
 }
@@ -39,6 +41,7 @@ impl Listing {
     pub(crate) fn outdated(&self) {
         let mut state = self.state();
         state.fresh = false;
+        state.changes = state.changes.wrapping_add(1);
         state.names.clear();
     }
 
@@ -81,8 +84,7 @@ impl Listing {
         if self.state().fresh {
             return;
         }
-        // Before the reading, so that a change announced during it makes it stale again.
-        self.state().fresh = true;
+        let changes = self.state().changes;
         let mut definitions: Vec<Definition> = Vec::new();
         let whole = each_page(upstream, handshake, "tools/list", |raw| {
             let page = listing::page(raw).ok()?;
@@ -96,7 +98,8 @@ impl Listing {
         .await;
         let doubled: HashSet<String> = listing::duplicates(&definitions).into_iter().collect();
         let mut state = self.state();
-        state.fresh &= whole;
+        // A change announced during the reading makes what was read stale at once.
+        state.fresh = whole && state.changes == changes;
         state.tools = definitions
             .into_iter()
             .filter(|definition| whole && !doubled.contains(&definition.name))
