@@ -47,16 +47,21 @@ pub fn write(value: &Value, out: &mut Vec<u8>) {
 }
 
 /// RFC 8785 §3.2.2.3: as ECMAScript writes it.
-fn write_number(number: Number, out: &mut Vec<u8>) {
+pub(crate) fn write_number(number: Number, out: &mut Vec<u8>) {
     let mut buffer = ryu_js::Buffer::new();
     out.extend_from_slice(buffer.format_finite(number.get()).as_bytes());
 }
 
 /// RFC 8785 §3.2.2.2: escapes only what must be escaped, the short form where there is one.
-fn write_string(text: &str, out: &mut Vec<u8>) {
-    let bytes = text.as_bytes();
+pub(crate) fn write_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
-    let mut rest = bytes;
+    write_text(text, out);
+    out.push(b'"');
+}
+
+/// What stands between the quotes.
+pub(crate) fn write_text(text: &str, out: &mut Vec<u8>) {
+    let mut rest = text.as_bytes();
     while let Some(at) = first_to_escape(rest) {
         let (plain, tail) = rest.split_at(at);
         out.extend_from_slice(plain);
@@ -66,7 +71,6 @@ fn write_string(text: &str, out: &mut Vec<u8>) {
         }
     }
     out.extend_from_slice(rest);
-    out.push(b'"');
 }
 
 /// Nearly every string has nothing to escape; whole blocks are looked at without a branch for each byte.

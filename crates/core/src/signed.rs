@@ -122,9 +122,18 @@ pub trait Signed: Serialize + DeserializeOwned {
 /// # Errors
 /// When the object has a number that canonical JSON cannot carry.
 pub fn signing_bytes<T: Signed>(object: &T) -> Result<Vec<u8>, ShapeFault> {
-    let mut value = json::to_value(object)?;
-    strip_signature(&mut value, object.mark().signature.as_deref());
-    let body = crate::jcs::to_bytes(&value);
+    let whole = json::to_canonical(object)?;
+    let body = match object.mark().signature.as_deref() {
+        None => whole,
+        Some(signature) => match cut_signature(&whole, signature) {
+            Some(body) => body,
+            None => {
+                let mut value = json::to_value(object)?;
+                strip_signature(&mut value, Some(signature));
+                crate::jcs::to_bytes(&value)
+            }
+        },
+    };
     Ok(pre_authentication_encoding(T::KIND.payload_type(), &body))
 }
 
@@ -140,6 +149,29 @@ pub fn pre_authentication_encoding(payload_type: &str, body: &[u8]) -> Vec<u8> {
     out.push(b' ');
     out.extend_from_slice(body);
     out
+}
+
+/// Cuts the mark's `signature` member out of an object's canonical bytes. A quote inside a string is escaped, so the
+/// member's own bytes stand nowhere else but where a member is; when they stand there twice, `None`.
+fn cut_signature(whole: &[u8], signature: &str) -> Option<Vec<u8>> {
+    let mut member = b"\"signature\":".to_vec();
+    crate::jcs::write_string(signature, &mut member);
+    let mut places = whole
+        .windows(member.len())
+        .enumerate()
+        .filter(|(_, bytes)| *bytes == member);
+    let (begin, _) = places.next()?;
+    if places.next().is_some() {
+        return None;
+    }
+    let (before, after) = (whole.get(..begin)?, whole.get(begin + member.len()..)?);
+    // With the one comma that parts it from its neighbour.
+    let (before, after) = match (before.strip_suffix(b","), after.strip_prefix(b",")) {
+        (Some(before), _) => (before, after),
+        (None, Some(after)) => (before, after),
+        (None, None) => (before, after),
+    };
+    Some([before, after].concat())
 }
 
 /// Removes the one `signature` member, which stands in the object named `mark` one level down.

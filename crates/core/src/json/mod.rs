@@ -5,6 +5,7 @@
 //! surrogate and only finite numbers, so its canonical bytes are one walk away ([`crate::jcs`]).
 
 mod de;
+mod direct;
 mod fault;
 mod number;
 mod parse;
@@ -36,5 +37,12 @@ pub struct ShapeFault {
 /// # Errors
 /// When the object has a part JSON cannot carry exactly; see [`to_value`].
 pub fn to_canonical<T: serde::Serialize>(object: &T) -> Result<Vec<u8>, ShapeFault> {
-    to_value(object).map(|value| crate::jcs::to_bytes(&value))
+    let long_way = || to_value(object).map(|value| crate::jcs::to_bytes(&value));
+    match direct::write(object) {
+        Some(bytes) => {
+            debug_assert_eq!(Ok(&bytes), long_way().as_ref());
+            Ok(bytes)
+        }
+        None => long_way(),
+    }
 }
