@@ -165,6 +165,45 @@ pub(crate) fn launch_of(text: &str, server: &str) -> Outcome<Launch> {
     })
 }
 
+/// Whether a function has a catalogue entry.
+pub(crate) fn has_entry(text: &str, server: &str, function: &str) -> Outcome<bool> {
+    let document = parse(text)?;
+    let servers = document
+        .get("servers")
+        .and_then(|servers| servers.get(server));
+    let tools = servers.and_then(|server| server.get("tools"));
+    Ok(tools.and_then(|tools| tools.get(function)).is_some())
+}
+
+/// The pinned digest of a server's entry file.
+pub(crate) fn entry_pin(text: &str, server: &str) -> Outcome<Option<String>> {
+    let document = parse(text)?;
+    let servers = document
+        .get("servers")
+        .and_then(|servers| servers.get(server));
+    let entry = servers.and_then(|server| server.get("entry"));
+    Ok(entry.and_then(Item::as_str).map(ToOwned::to_owned))
+}
+
+/// The text with another digest of a server's entry file, or without one.
+pub(crate) fn with_entry_pin(text: &str, server: &str, digest: Option<&str>) -> Outcome<String> {
+    let mut document = parse(text)?;
+    let servers = document
+        .get_mut("servers")
+        .and_then(|servers| servers.get_mut(server));
+    let table = servers.and_then(Item::as_table_like_mut).ok_or_else(|| {
+        Stop::usage(format!(
+            "`{}` in the configuration is not a table",
+            display::escape(server)
+        ))
+    })?;
+    match digest {
+        Some(digest) => drop(table.insert("entry", toml_edit::value(digest))),
+        None => drop(table.remove("entry")),
+    }
+    Ok(document.to_string())
+}
+
 fn parse(text: &str) -> Outcome<DocumentMut> {
     text.parse::<DocumentMut>().map_err(|fault| {
         let why = fault

@@ -245,6 +245,46 @@ fn add_is_whole_or_not_at_all() {
 }
 
 #[test]
+fn another_program_in_the_same_place_is_pinned_by_the_approver_only() {
+    let home = Home::with_init();
+    let [program, argument] = server();
+    let script = home.path("server.sh");
+    let write = |text: &str| {
+        std::fs::write(
+            &script,
+            format!("#!/bin/sh\n{text}\nexec {program} {argument}\n"),
+        )
+        .unwrap();
+        std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o700)).unwrap();
+    };
+    write("# one");
+    let name = script.to_str().unwrap();
+    let add = [
+        "add",
+        "desk",
+        "--accept-proposed",
+        "--passphrase-fd",
+        "0",
+        "--",
+        name,
+    ];
+    home.run(&add, PASSPHRASE).ends(0, "pinned");
+    write("# two");
+    home.run(
+        &["pin", "desk", "--yes", "--passphrase-fd", "0"],
+        "not the passphrase",
+    )
+    .ends(1, "the program itself");
+    home.run(&["apply"], "").ends(0, "Nothing changed");
+    home.run(
+        &["pin", "desk", "--yes", "--passphrase-fd", "0"],
+        PASSPHRASE,
+    )
+    .ends(0, "policy epoch 3");
+    home.run(&["pin", "desk"], "").ends(0, "Nothing changed");
+}
+
+#[test]
 fn deciding_wants_a_ticket_and_the_right_passphrase() {
     let home = Home::with_init();
     home.run(&["pending"], "").ends(0, "Nothing waits");

@@ -2,19 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use lychgate_core::json::{CaseRule, Limits, Value, parse};
+use lychgate_core::json::{CaseRule, Limits, Object, Value, parse};
 use lychgate_core::{display, jcs};
 use lychgate_policy::{Definition, edit};
+use lychgate_sinks::mcp::{Inspected, Launch, entry_file};
 
 use super::Context;
 use super::add::look_at;
 use super::apply::{self, Change};
 use crate::args::Pin;
-use crate::configuration::{Written, launch_of, pin_file, problems};
+use crate::configuration::{
+    Written, entry_pin, has_entry, launch_of, pin_file, problems, with_entry_pin,
+};
 use crate::connection::Connection;
 use crate::files;
 use crate::outcome::{Outcome, Stop};
 use crate::passphrase::question;
+use crate::places::shown;
 use crate::terminal::{Style, Terminal, bold, count, dim, styled, text};
 
 /// Looks, asks, pins, applies.
@@ -26,32 +30,17 @@ pub(crate) fn run(args: &Pin, context: &mut Context<'_>) -> Outcome {
         "starting `{}` once, with your rights, to list its tools",
         args.name
     ))]);
-    let found = look_at(&launch, context)?.definitions;
-    let differences = compare(&pinned, &found);
-    if differences.is_empty() {
+    let found = look_at(&launch, context)?;
+    let differences = compare(&pinned, &found.definitions);
+    let after = after(&before, &args.name, &found, &differences)?;
+    if after == before {
         context
             .terminal
             .line(&[text("Nothing changed: the tools are the pinned ones.")]);
         return Ok(());
     }
-    show(&differences, context.terminal);
-    let mut after = before.clone();
-    after
-        .pins
-        .insert(args.name.clone(), pin_file(&args.name, &found));
-    let edited = |fault: edit::EditFault| Stop::usage(fault);
-    for difference in &differences {
-        after.text = match &difference.now {
-            Some(definition) => edit::set_pin(
-                &after.text,
-                &args.name,
-                &definition.name,
-                &definition.digest,
-            ),
-            None => edit::remove_tool(&after.text, &args.name, &difference.name),
-        }
-        .map_err(edited)?;
-    }
+    show_entry_file(&before, &after, &args.name, &launch, context)?;
+    show(&before, &args.name, &differences, context.terminal)?;
     after
         .compile(&context.places)
         .map_err(|found| problems(&context.places, &found))?;
@@ -80,6 +69,66 @@ pub(crate) fn run(args: &Pin, context: &mut Context<'_>) -> Outcome {
         context,
     )?;
     apply::said(&applied, context.terminal);
+    Ok(())
+}
+
+/// The files as they would be: every definition as it is now, and the file the command really runs.
+fn after(
+    before: &Written,
+    server: &str,
+    found: &Inspected,
+    differences: &[Difference],
+) -> Outcome<Written> {
+    let mut after = before.clone();
+    if !differences.is_empty() {
+        let pins = pin_file(server, &found.definitions);
+        after.pins.insert(server.to_owned(), pins);
+    }
+    for definition in &found.definitions {
+        after.text = edit::set_pin(&after.text, server, &definition.name, &definition.digest)
+            .map_err(Stop::usage)?;
+    }
+    for gone in differences
+        .iter()
+        .filter(|difference| difference.now.is_none())
+    {
+        after.text = edit::remove_tool(&after.text, server, &gone.name).map_err(Stop::usage)?;
+    }
+    let entry = found.entry.map(|digest| digest.to_base64url());
+    if entry_pin(&after.text, server)? != entry {
+        after.text = with_entry_pin(&after.text, server, entry.as_deref())?;
+    }
+    Ok(after)
+}
+
+/// The server's program is part of its endpoint (PROFILE §8), so a new content is shown like a new definition.
+fn show_entry_file(
+    before: &Written,
+    after: &Written,
+    server: &str,
+    launch: &Launch,
+    context: &mut Context<'_>,
+) -> Outcome {
+    let (old, new) = (
+        entry_pin(&before.text, server)?,
+        entry_pin(&after.text, server)?,
+    );
+    if old == new {
+        return Ok(());
+    }
+    let file =
+        entry_file(&launch.command).map_or_else(|| "its file".to_owned(), |file| shown(&file));
+    let word = |digest: &Option<String>| display::escape(digest.as_deref().unwrap_or("none"));
+    let terminal = &mut *context.terminal;
+    terminal.line(&[
+        styled(Style::Yellow, "~ "),
+        bold("the program itself"),
+        text("  "),
+        text(file),
+    ]);
+    terminal.line(&[styled(Style::Red, format!("    - {}", word(&old)))]);
+    terminal.line(&[styled(Style::Green, format!("    + {}", word(&new)))]);
+    terminal.gap();
     Ok(())
 }
 
@@ -147,7 +196,15 @@ fn compare(pinned: &[Definition], found: &[Definition]) -> Vec<Difference> {
         .collect()
 }
 
-fn show(differences: &[Difference], terminal: &mut Terminal) {
+fn show(
+    before: &Written,
+    server: &str,
+    differences: &[Difference],
+    terminal: &mut Terminal,
+) -> Outcome {
+    if differences.is_empty() {
+        return Ok(());
+    }
     terminal.line(&[bold(count(
         differences.len(),
         "tool is not as it was pinned",
@@ -156,17 +213,22 @@ fn show(differences: &[Difference], terminal: &mut Terminal) {
     terminal.gap();
     for difference in differences {
         match (&difference.before, &difference.now) {
-            (Some(before), Some(now)) => {
+            (Some(old), Some(now)) => {
                 terminal.line(&[styled(Style::Yellow, "~ "), bold(&difference.name)]);
-                members(&before.value, &now.value, "", terminal);
+                members(&old.value, &now.value, "", terminal);
             }
             (None, Some(now)) => {
+                let means = if has_entry(&before.text, server, &difference.name)? {
+                    "  new; the configuration has an entry for it"
+                } else {
+                    "  new, without an entry: it asks every time"
+                };
                 terminal.line(&[
                     styled(Style::Green, "+ "),
                     bold(&difference.name),
-                    dim("  new; it asks every time"),
+                    dim(means),
                 ]);
-                members(&Value::Null, &now.value, "", terminal);
+                members(&Value::Object(Object::new()), &now.value, "", terminal);
             }
             (_, None) => {
                 terminal.line(&[
@@ -178,6 +240,7 @@ fn show(differences: &[Difference], terminal: &mut Terminal) {
         }
         terminal.gap();
     }
+    Ok(())
 }
 
 /// Every member that was added, removed or changed, by its JSON pointer.
@@ -203,9 +266,7 @@ fn members(before: &Value, now: &Value, pointer: &str, terminal: &mut Terminal) 
         }
         return;
     }
-    if *before != Value::Null {
-        change(terminal, Style::Red, "-", pointer, before);
-    }
+    change(terminal, Style::Red, "-", pointer, before);
     change(terminal, Style::Green, "+", pointer, now);
 }
 
@@ -244,4 +305,52 @@ fn pinned(written: &Written, server: &str) -> Outcome<Vec<Definition>> {
         .iter()
         .filter_map(|tool| Definition::parse(tool.clone()).ok())
         .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn tool(text: &str) -> Definition {
+        let value = parse(text.as_bytes(), &Limits::OBJECT).unwrap();
+        Definition::parse(value).unwrap()
+    }
+
+    #[test]
+    fn a_difference_names_each_member_and_escapes_the_servers_words() {
+        let pinned = [
+            tool(r#"{"name":"read","description":"Reads","inputSchema":{"type":"object"}}"#),
+            tool(r#"{"name":"gone"}"#),
+            tool(r#"{"name":"same"}"#),
+        ];
+        let found = [
+            tool(
+                "{\"name\":\"read\",\"description\":\"Reads\u{202e} all\",\"inputSchema\":{\"type\":\"object\",\"a/b\":1}}",
+            ),
+            tool(r#"{"name":"new","title":"New"}"#),
+            tool(r#"{"name":"same"}"#),
+        ];
+        let differences = compare(&pinned, &found);
+        let before = Written {
+            text: "[servers.fs.tools.gone]\n".to_owned(),
+            pins: Default::default(),
+        };
+        let mut terminal = Terminal::captured(80);
+        show(&before, "fs", &differences, &mut terminal).unwrap();
+        let text = terminal.taken().0;
+        for line in [
+            "3 tools are not as they were pinned",
+            "- gone  gone; its entry goes too",
+            "+ new  new, without an entry: it asks every time",
+            "    + /title\n      ┊ \"New\"",
+            "~ read",
+            "    - /description\n      ┊ \"Reads\"",
+            "    + /description\n      ┊ \"Reads\\u{202e} all\"",
+            "    + /inputSchema/a~1b\n      ┊ 1",
+        ] {
+            assert!(text.contains(line), "{line}\n{text}");
+        }
+        assert!(!text.contains("same") && !text.contains('\u{202e}'));
+    }
 }
