@@ -9,123 +9,31 @@
     clippy::panic
 )]
 
+mod calls;
 pub mod catalogue;
 mod live;
+mod outside;
+mod person;
 
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use lychgate_core::id::{ActId, TicketId};
 use lychgate_core::json::{self, Value};
-use lychgate_core::outside::{Clock, Entropy, NoEntropy};
+use lychgate_core::outside::{Clock, Entropy};
 use lychgate_core::receipt::{Isolation, Receipt};
-use lychgate_core::signed::{Mark, Signed};
+use lychgate_core::signed::Signed;
 use lychgate_core::{Code, State, Timestamp};
-use lychgate_gate::{
-    Begun, Caller, CallerGone, Connected, Current, Denied, Dispatched, End, FinalitySink, Gate,
-    HeldAct, NotSent, Parts, Passed, Peer, RealPaths, Session,
-};
-use lychgate_intake::{ActingMethod, Limits, Proposal, propose};
-use lychgate_keys::verdict::{
-    ApprovalVerdict, ConfigurationChange, ReconciliationVerdict, Verdict as Ruling,
-};
-use lychgate_keys::{KeyRing, Role, Sealer, SigningKey, SystemEntropy, TrustBundle};
+use lychgate_gate::{Current, Gate, Parts, RealPaths};
+use lychgate_keys::{KeyRing, Role, Sealer, SigningKey, TrustBundle};
 use lychgate_policy::Applied;
 use lychgate_store::testing::FaultyStore;
 use lychgate_store::{Apply, Options, SqliteStore, Store, TicketRow, TicketState, Txn};
-use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
 
+pub use self::calls::{ANSWER, Asked, MAIL, Went, denied, dispatched, proposal};
 pub use self::live::{Live, Prepared};
-
-/// Where a test's time begins.
-pub const START: u64 = 1_787_766_000_000;
-
-/// A clock that tests move, in both directions.
-#[derive(Debug)]
-pub struct ManualClock(AtomicU64);
-
-impl ManualClock {
-    pub fn advance(&self, by: Duration) {
-        self.0.fetch_add(by.as_millis() as u64, Ordering::SeqCst);
-    }
-
-    pub fn step_back(&self, by: Duration) {
-        self.0.fetch_sub(by.as_millis() as u64, Ordering::SeqCst);
-    }
-}
-
-impl Clock for ManualClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_millis(self.0.load(Ordering::SeqCst))
-    }
-}
-
-/// Randomness that can run dry.
-#[derive(Debug, Default)]
-pub struct Dry(AtomicBool);
-
-impl Dry {
-    pub fn set(&self, dry: bool) {
-        self.0.store(dry, Ordering::SeqCst);
-    }
-}
-
-impl Entropy for Dry {
-    fn fill(&self, out: &mut [u8]) -> Result<(), NoEntropy> {
-        if self.0.load(Ordering::SeqCst) {
-            return Err(NoEntropy);
-        }
-        SystemEntropy.fill(out)
-    }
-}
-
-/// The effects that really began, in order.
-#[derive(Clone, Debug, Default)]
-pub struct Effects(Arc<Mutex<Vec<ActId>>>);
-
-impl Effects {
-    pub fn count(&self) -> usize {
-        self.0.lock().unwrap().len()
-    }
-
-    pub fn of(&self, act: ActId) -> usize {
-        self.0
-            .lock()
-            .unwrap()
-            .iter()
-            .filter(|one| **one == act)
-            .count()
-    }
-
-    pub fn begin(&self, dispatched: Dispatched) -> Result<Begun, NotSent> {
-        let begun = dispatched.permit.begin()?;
-        self.0.lock().unwrap().push(begun.act());
-        Ok(begun)
-    }
-}
-
-/// The folders of one test.
-#[derive(Debug)]
-pub struct Folder {
-    root: tempfile::TempDir,
-}
-
-impl Folder {
-    fn new() -> Self {
-        let root = tempfile::tempdir().unwrap();
-        for name in ["work", "plain", "config"] {
-            std::fs::create_dir(root.path().join(name)).unwrap();
-        }
-        Self { root }
-    }
-
-    pub fn path(&self, name: &str) -> PathBuf {
-        self.root.path().canonicalize().unwrap().join(name)
-    }
-}
+pub use self::outside::{Dry, Effects, Folder, ManualClock, START};
 
 /// A gate and everything round it.
 pub struct Kit {
@@ -137,30 +45,6 @@ pub struct Kit {
     pub folder: Folder,
     pub approver: SigningKey,
     trust: TrustBundle,
-}
-
-/// How a call went, its effect performed.
-#[derive(Debug)]
-pub enum Went {
-    Ran(ActId, State),
-    Recorded(ActId, Vec<u8>),
-    Denied(Denied),
-}
-
-impl Went {
-    pub fn denied(self) -> Denied {
-        match self {
-            Self::Denied(denied) => denied,
-            other => panic!("not denied but {other:?}"),
-        }
-    }
-
-    pub fn ran(self) -> ActId {
-        match self {
-            Self::Ran(act, _) => act,
-            other => panic!("did not run but {other:?}"),
-        }
-    }
 }
 
 impl Kit {
@@ -290,185 +174,6 @@ impl Kit {
         Self::open(folder, trust, clock, effects, None).await
     }
 
-    pub fn session(&self) -> Arc<Session> {
-        let peer = Peer {
-            uid: 1000,
-            pid: None,
-        };
-        self.gate.connect("box", peer).unwrap()
-    }
-
-    pub fn sink(&self) -> FinalitySink {
-        FinalitySink::mcp("box")
-    }
-
-    pub fn path(&self, root: &str, name: &str) -> String {
-        self.folder
-            .path(root)
-            .join(name)
-            .to_str()
-            .unwrap()
-            .to_owned()
-    }
-
-    /// Arguments of `write_note` into a root.
-    pub fn note(&self, root: &str, name: &str, text: &str) -> String {
-        format!(r#"{{"path":"{}","text":"{text}"}}"#, self.path(root, name))
-    }
-
-    /// What is really connected: what was pinned.
-    pub fn connected(&self, function: &str) -> Connected {
-        let current = self.gate.current();
-        let server = current.applied.server("box").unwrap();
-        let entry = match server.resolve(function) {
-            lychgate_policy::Resolution::Exact(entry) => Some(entry.definition),
-            _ => None,
-        };
-        Connected {
-            endpoint: server.endpoint().to_owned(),
-            definition: entry,
-            listed: false,
-        }
-    }
-
-    pub fn held(&self, session: &Arc<Session>, function: &str, arguments: &str) -> HeldAct {
-        let connected = self.connected(function);
-        self.gate
-            .hold(session, proposal(function, arguments), connected)
-            .unwrap()
-    }
-
-    pub async fn pass_held(&self, held: HeldAct, caller: &Caller) -> Passed {
-        let function = held.act().tool.function_id.clone();
-        let connected = self.connected(&function);
-        let live = move || connected.clone();
-        self.gate
-            .pass(held, &self.sink(), caller, &live, &|_| {})
-            .await
-    }
-
-    pub async fn pass(&self, session: &Arc<Session>, function: &str, arguments: &str) -> Passed {
-        let (_here, caller) = CallerGone::new();
-        self.pass_held(self.held(session, function, arguments), &caller)
-            .await
-    }
-
-    /// Passes a call, performs its effect and settles it; the answer is not delivered yet.
-    pub async fn run(
-        &self,
-        session: &Arc<Session>,
-        function: &str,
-        arguments: &str,
-        end: End,
-    ) -> Went {
-        let passed = self.pass(session, function, arguments).await;
-        self.finish(passed, end).await
-    }
-
-    pub async fn finish(&self, passed: Passed, end: End) -> Went {
-        match passed {
-            Passed::Dispatched { dispatched, .. } => {
-                let begun = self.effects.begin(dispatched).unwrap();
-                let settled = self.gate.settle(begun.end(end), Some(ANSWER)).await;
-                Went::Ran(settled.act, settled.state)
-            }
-            Passed::Recorded { act, answer } => Went::Recorded(act, answer.to_vec()),
-            Passed::Denied(denied) => Went::Denied(denied),
-        }
-    }
-
-    /// Passes a call that must ask, in a task of its own, up to where it waits.
-    pub async fn ask(&self, session: &Arc<Session>, function: &str, arguments: &str) -> Asked {
-        let held = self.held(session, function, arguments);
-        let act = held.act().candidate_act_id;
-        let (gone, caller) = CallerGone::new();
-        let (tell, told) = oneshot::channel();
-        let tell = Mutex::new(Some(tell));
-        let (gate, sink, connected) = (
-            Arc::clone(&self.gate),
-            self.sink(),
-            self.connected(function),
-        );
-        let task = tokio::spawn(async move {
-            let live = move || connected.clone();
-            let waiting = move |ticket| {
-                if let Some(tell) = tell.lock().unwrap().take() {
-                    tell.send(ticket).unwrap();
-                }
-            };
-            gate.pass(held, &sink, &caller, &live, &waiting).await
-        });
-        let ticket = told.await.expect("it was not escalated");
-        Asked {
-            act,
-            ticket,
-            gone,
-            task,
-        }
-    }
-
-    pub fn verdict(&self, ticket: TicketId, ruling: Ruling) -> ApprovalVerdict {
-        let row = self.ticket(ticket);
-        let mut verdict = ApprovalVerdict {
-            version: Default::default(),
-            object_type: Default::default(),
-            ticket_id: ticket,
-            subject: row.subject,
-            verdict: ruling,
-            at: self.clock.now(),
-            mark: self.mark(),
-        };
-        self.approver.sign(&mut verdict).unwrap();
-        verdict
-    }
-
-    pub fn mark(&self) -> Mark {
-        Mark::unsigned(self.approver.key_id().clone())
-    }
-
-    pub async fn approve(&self, ticket: TicketId) {
-        let verdict = self.verdict(ticket, Ruling::Approve);
-        self.gate.rule(&verdict).await.unwrap();
-    }
-
-    pub async fn deny(&self, ticket: TicketId) {
-        let verdict = self.verdict(ticket, Ruling::Deny);
-        self.gate.rule(&verdict).await.unwrap();
-    }
-
-    pub async fn reconcile(&self, act: ActId, effect: bool) -> Result<State, String> {
-        let mut verdict = ReconciliationVerdict {
-            version: Default::default(),
-            object_type: Default::default(),
-            candidate_act_id: act,
-            effect,
-            reason: "I looked".try_into().unwrap(),
-            at: self.clock.now(),
-            challenge: self.gate.challenge().unwrap(),
-            mark: self.mark(),
-        };
-        self.approver.sign(&mut verdict).unwrap();
-        let done = self.gate.reconcile(&verdict).await;
-        done.map_err(|refused| refused.to_string())
-    }
-
-    /// Applies the usual configuration, edited, with the approver's yes.
-    pub async fn apply(&self, edit: impl Fn(String) -> String) -> Result<(), String> {
-        let new = catalogue::applied(&self.folder, edit);
-        let mut yes = ConfigurationChange {
-            version: Default::default(),
-            object_type: Default::default(),
-            from: Some(self.gate.current().policy_digest),
-            to: new.digest(),
-            at: self.clock.now(),
-            challenge: self.gate.challenge().unwrap(),
-            mark: self.mark(),
-        };
-        self.approver.sign(&mut yes).unwrap();
-        let done = self.gate.apply(new, Some(&yes)).await;
-        done.map(drop).map_err(|refused| refused.to_string())
-    }
-
     pub fn state(&self, act: ActId) -> Option<State> {
         self.store.inner().act(act).unwrap().map(|row| row.state)
     }
@@ -506,66 +211,7 @@ impl Kit {
     }
 }
 
-/// A call that waits for a person.
-pub struct Asked {
-    pub act: ActId,
-    pub ticket: TicketId,
-    pub gone: CallerGone,
-    pub task: JoinHandle<Passed>,
-}
-
-impl Asked {
-    pub async fn done(self) -> Passed {
-        self.task.await.unwrap()
-    }
-
-    pub async fn give_up(self) -> Denied {
-        self.gone.say();
-        denied(self.task.await.unwrap())
-    }
-
-    pub fn abort(self) {
-        self.task.abort();
-    }
-}
-
-pub fn denied(passed: Passed) -> Denied {
-    match passed {
-        Passed::Denied(denied) => denied,
-        other => panic!("not denied but {other:?}"),
-    }
-}
-
-pub fn dispatched(passed: Passed) -> (HeldAct, Dispatched) {
-    match passed {
-        Passed::Dispatched { held, dispatched } => (*held, dispatched),
-        other => panic!("not dispatched but {other:?}"),
-    }
-}
-
-pub fn proposal(function: &str, arguments: &str) -> Proposal {
-    let mut params = json::Object::new();
-    params.insert("name".to_owned(), Value::from(function));
-    params.insert("arguments".to_owned(), value_of(arguments.as_bytes()));
-    let limits = Limits::default();
-    propose(
-        ActingMethod::ToolsCall,
-        Some(Value::Object(params)),
-        &limits,
-    )
-    .unwrap()
-}
-
+/// A value of strict JSON.
 pub fn value_of(bytes: &[u8]) -> Value {
     json::parse(bytes, &json::Limits::CANON).unwrap()
-}
-
-/// A call that always asks.
-pub const MAIL: &str = r#"{"to":"bob@example.com","body":"hello"}"#;
-/// What destinations answer here.
-pub const ANSWER: &[u8] = br#"{"content":[]}"#;
-
-/// Whether a folder is a test's.
-pub fn exists(path: &Path) -> bool {
-    path.exists()
 }

@@ -1,9 +1,17 @@
 //! Random histories of calls, answers, cancellations, verdicts, restarts and changes of the rules, against a simple model:
 //! never two effects for one authority, no equal call's effect before a lost answer is reconciled, none that asks without
 //! a person's yes, and every dispatched act in a state that tells the truth.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(
+    unreachable_pub,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic
+)]
 
+mod check;
+#[path = "../kit/mod.rs"]
 mod kit;
+mod steps;
 
 use std::time::Duration;
 
@@ -11,55 +19,10 @@ use kit::{ANSWER, Asked, Kit, MAIL};
 use lychgate_core::id::{ActId, TicketId};
 use lychgate_core::{Code, State};
 use lychgate_gate::{Begun, End, Late, NotSent, Passed, Unknown};
-use lychgate_store::{ActQuery, Store, TicketState};
+use lychgate_store::Store;
 use proptest::prelude::*;
 use proptest::sample::Index;
-
-/// One step of a history. An index picks among what there is, if there is any.
-#[derive(Clone, Debug)]
-enum Step {
-    /// One of two writes.
-    Write(bool),
-    Mail,
-    NotSent(bool),
-    Answer(Index),
-    AnswerUndelivered(Index),
-    NoEffect(Index),
-    Lose(Index),
-    LateAnswer(Index),
-    Deliver(Index),
-    Cancel(Index),
-    Approve(Index),
-    Deny(Index),
-    Reconcile(Index, bool),
-    Restart,
-    Clock(u64),
-    Apply,
-    Sweep,
-}
-
-fn step() -> impl Strategy<Value = Step> {
-    let at = any::<Index>;
-    prop_oneof![
-        8 => any::<bool>().prop_map(Step::Write),
-        5 => Just(Step::Mail),
-        1 => any::<bool>().prop_map(Step::NotSent),
-        3 => at().prop_map(Step::Answer),
-        2 => at().prop_map(Step::AnswerUndelivered),
-        1 => at().prop_map(Step::NoEffect),
-        3 => at().prop_map(Step::Lose),
-        1 => at().prop_map(Step::LateAnswer),
-        2 => at().prop_map(Step::Deliver),
-        2 => at().prop_map(Step::Cancel),
-        4 => at().prop_map(Step::Approve),
-        1 => at().prop_map(Step::Deny),
-        3 => (at(), any::<bool>()).prop_map(|(at, effect)| Step::Reconcile(at, effect)),
-        1 => Just(Step::Restart),
-        2 => (1_u64..350).prop_map(Step::Clock),
-        1 => Just(Step::Apply),
-        1 => Just(Step::Sweep),
-    ]
-}
+use steps::{Step, step};
 
 /// Which call: two equal ones have one number.
 type Call = u8;
@@ -369,57 +332,6 @@ impl Running {
             }
             Step::Sweep => self.kit().gate.sweep().await.unwrap(),
         }
-    }
-
-    /// What holds at every moment.
-    fn check(&self) {
-        let kit = self.kit();
-        let store = kit.store.inner();
-        let query = ActQuery {
-            state: None,
-            after: None,
-            newest_first: false,
-            limit: 10_000,
-        };
-        let rows = store.acts(&query).unwrap();
-        let dispatched = rows.iter().filter(|row| row.effect.is_some());
-        assert_eq!(dispatched.count(), kit.effects.count() + self.not_sent);
-        for row in &rows {
-            let effects = kit.effects.of(row.id);
-            assert!(effects <= 1, "{}: two effects", row.id);
-            let consumed = matches!(
-                row.state,
-                State::Dispatched
-                    | State::Effected
-                    | State::Failed
-                    | State::InputRequired
-                    | State::Indeterminate
-                    | State::ReconciledEffect
-                    | State::ReconciledNoEffect
-            );
-            assert_eq!(row.effect.is_some(), consumed, "{}", row.id);
-            assert!(
-                effects == 0 || consumed,
-                "{}: an effect of an act that is {:?}",
-                row.id,
-                row.state
-            );
-            if row.function.as_deref() == Some("send_mail") && row.effect.is_some() {
-                let ticket = kit.ticket(row.ticket.expect("a person's yes"));
-                assert_eq!(
-                    (ticket.state, ticket.consumed_by),
-                    (TicketState::Consumed, Some(row.id))
-                );
-            }
-        }
-        let used = store
-            .tickets(Some(TicketState::Consumed), 10_000)
-            .unwrap()
-            .len();
-        assert!(used <= self.approvals);
-        let mut open = self.open.iter().map(|(_, act, _)| *act).collect::<Vec<_>>();
-        open.extend(self.flying.iter().map(|(_, act, _)| *act));
-        assert_eq!(kit.gate.twins().len(), open.len(), "{open:?}");
     }
 }
 
