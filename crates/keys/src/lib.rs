@@ -29,4 +29,4 @@ pub use role::{NotARole, Role};
 pub use seal::Sealer;
 pub use signing::{SigningKey, SystemEntropy, thumbprint};
 pub use trust::TrustBundle;
-pub use trusted::TrustedKey;
+pub use trusted::{TrustedKey, is_sound, verify_raw};

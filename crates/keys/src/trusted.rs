@@ -151,6 +151,23 @@ impl fmt::Debug for TrustedKey {
     }
 }
 
+/// Whether a public key can be believed at all: a point of the curve, not of small order, in its one spelling.
+#[must_use]
+pub fn is_sound(public: &[u8; 32]) -> bool {
+    sound(public).is_some()
+}
+
+/// Whether these are exactly the bytes that [`crate::SigningKey::sign_raw`] signed, for keys that stand outside a trust
+/// bundle, such as a witness'. Strict and pure Rust: neither an unsound key nor a small-order R passes.
+///
+/// # Errors
+/// When the key is not sound or the signature is not its own.
+pub fn verify_raw(public: &[u8; 32], message: &[u8], signature: &[u8; 64]) -> Result<(), Invalid> {
+    let key = sound(public).ok_or(Invalid::Signature)?;
+    key.verify_strict(message, &ed25519_dalek::Signature::from_bytes(signature))
+        .map_err(|_| Invalid::Signature)
+}
+
 /// The point of a public key that nobody can cheat with: on the curve, not of small order, in its one spelling.
 fn sound(public: &[u8; 32]) -> Option<ed25519_dalek::VerifyingKey> {
     let [first, middle @ .., last] = public;
@@ -199,5 +216,32 @@ impl From<&TrustedKey> for Entry {
             valid_from: key.valid_from,
             retired_at: key.retired_at,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use super::*;
+    use crate::SigningKey;
+
+    #[test]
+    fn raw_signatures_verify_strictly() {
+        let key = SigningKey::from_seed(&[1; 32]).unwrap();
+        let signature = key.sign_raw(b"message").unwrap();
+        assert_eq!(verify_raw(&key.public(), b"message", &signature), Ok(()));
+        let other = SigningKey::from_seed(&[2; 32]).unwrap().public();
+        for (public, message) in [(key.public(), &b"massage"[..]), (other, b"message")] {
+            let refused = verify_raw(&public, message, &signature);
+            assert_eq!(refused, Err(Invalid::Signature));
+        }
+        // The neutral point as key and as R, and S zero: a lenient check takes it for any message.
+        let mut neutral = [0; 32];
+        neutral[0] = 1;
+        let mut forged = [0; 64];
+        forged[0] = 1;
+        assert!(!is_sound(&neutral) && is_sound(&other));
+        let refused = verify_raw(&neutral, b"message", &forged);
+        assert_eq!(refused, Err(Invalid::Signature));
     }
 }
