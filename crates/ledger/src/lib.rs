@@ -1,151 +1,32 @@
-//! Hashes of the Merkle tree that RFC 9162 defines (RFC 6962 gave them first), with SHA-256.
+//! The verifiable ledger: everything that proves what the record says, to someone who trusts nobody here.
 //!
-//! So far the store needs one thing of it: each record's [`leaf_hash`], kept beside the record, so that the history
-//! written today can be proved later. Tiles, checkpoints, signed notes, inclusion and consistency proofs and offline
-//! verification come with the verifiable ledger. Pure: it is handed bytes and gives bytes back.
+//! A leaf is a receipt's canonical bytes. The tree over them is RFC 9162's, laid out as C2SP tlog-tiles; its heads are
+//! C2SP checkpoints, which are signed notes; witnesses cosign them. Pure: it is handed bytes and gives bytes back.
+//!
+//! - [`hash`]: leaf, node and root hashes (RFC 9162 §2.1.1)
+//! - [`tree`]: growth in O(log n) state, inclusion and consistency proofs (RFC 9162 §2.1.2 to §2.1.4)
+//! - [`tiles`]: the tree and the entries as immutable files (tlog-tiles)
+//! - [`note`]: texts signed by named keys (signed-note, tlog-cosignature)
+//! - [`checkpoint`]: the head of a log as a note (tlog-checkpoint)
+//! - [`witness`]: asking for a cosignature, and when to give one (tlog-witness)
+//! - [`proof`]: a receipt with all it takes to believe it, in one file
+//! - [`audit`]: the whole record against every head that was ever signed
+//! - [`fuzz`]: what must hold for any bytes whatever
 
-use std::fmt;
+pub mod audit;
+pub mod checkpoint;
+pub mod fuzz;
+pub mod hash;
+pub mod note;
+pub mod proof;
+pub mod tiles;
+pub mod tree;
+pub mod witness;
 
-use sha2::{Digest as _, Sha256};
-
-/// The hash of one record, a leaf of the tree. Never the hash of an inner node: the two are told apart by a prefix.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct LeafHash(pub [u8; 32]);
-
-impl fmt::Debug for LeafHash {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("LeafHash(")?;
-        self.0
-            .iter()
-            .try_for_each(|byte| write!(out, "{byte:02x}"))?;
-        out.write_str(")")
-    }
-}
-
-/// The leaf hash of a record's exact bytes: SHA-256 of 0x00 and the bytes (RFC 9162 §2.1.1).
-#[must_use]
-pub fn leaf_hash(bytes: &[u8]) -> LeafHash {
-    LeafHash(
-        Sha256::new()
-            .chain_update([0])
-            .chain_update(bytes)
-            .finalize()
-            .into(),
-    )
-}
-
-/// The hash of an inner node: SHA-256 of 0x01 and its children's hashes (RFC 9162 §2.1.1).
-#[must_use]
-pub fn node_hash(left: &[u8; 32], right: &[u8; 32]) -> [u8; 32] {
-    Sha256::new()
-        .chain_update([1])
-        .chain_update(left)
-        .chain_update(right)
-        .finalize()
-        .into()
-}
-
-/// The root over leaves in their order: the Merkle Tree Hash of RFC 9162 §2.1.1. SHA-256 of nothing when there are
-/// none.
-///
-/// One pass, and as many hashes in memory as the number of leaves has binary digits.
-#[must_use]
-pub fn root(leaves: impl IntoIterator<Item = LeafHash>) -> [u8; 32] {
-    // INVARIANT: `peaks` are the perfect subtrees of the leaves so far, (height, hash), heights falling strictly.
-    let mut peaks: Vec<(u32, [u8; 32])> = Vec::new();
-    for LeafHash(mut hash) in leaves {
-        let mut height = 0;
-        while let Some((_, left)) = peaks.pop_if(|(peak, _)| *peak == height) {
-            hash = node_hash(&left, &hash);
-            height += 1;
-        }
-        peaks.push((height, hash));
-    }
-    let over = peaks.into_iter().rev().map(|(_, hash)| hash);
-    over.reduce(|right, left| node_hash(&left, &right))
-        .unwrap_or_else(|| Sha256::digest([]).into())
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-    use super::*;
-    use proptest::prelude::*;
-
-    fn hex(bytes: &[u8]) -> String {
-        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-    }
-
-    fn unhex(text: &str) -> Vec<u8> {
-        (0..text.len())
-            .step_by(2)
-            .map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap())
-            .collect()
-    }
-
-    /// The definition of RFC 9162 §2.1.1, word for word.
-    fn defined(leaves: &[Vec<u8>]) -> [u8; 32] {
-        match leaves {
-            [] => Sha256::digest([]).into(),
-            [one] => leaf_hash(one).0,
-            many => {
-                // The largest power of two smaller than their number.
-                let k = many.len().next_power_of_two() / 2;
-                node_hash(&defined(&many[..k]), &defined(&many[k..]))
-            }
-        }
-    }
-
-    #[test]
-    fn the_roots_are_certificate_transparency_s_known_ones() {
-        let leaves = [
-            "",
-            "00",
-            "10",
-            "2021",
-            "3031",
-            "40414243",
-            "5051525354555657",
-            "606162636465666768696a6b6c6d6e6f",
-        ];
-        let roots = [
-            "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
-            "6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d",
-            "fac54203e7cc696cf0dfcb42c92a1d9dbaf70ad9e621f4bd8d98662f00e3c125",
-            "aeb6bcfe274b70a14fb067a5e5578264db0fa9b51af5e0ba159158f329e06e77",
-            "d37ee418976dd95753c1c73862b9398fa2a2cf9b4ff0fdfe8b30cd95209614b7",
-            "4e3bbb1f7b478dcfe71fb631631519a3bca12c9aefca1612bfce4c13a86264d4",
-            "76e67dadbcdf1e10e1b74ddc608abd2f98dfb16fbce75277b5232a127f2087ef",
-            "ddb89be403809e325750d3d263cd78929c2942b7942a34b77e122c9594a74c8c",
-            "5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328",
-        ];
-        for (count, known) in roots.into_iter().enumerate() {
-            let hashes = leaves[..count].iter().map(|leaf| leaf_hash(&unhex(leaf)));
-            assert_eq!(hex(&root(hashes)), known, "{count} leaves");
-        }
-    }
-
-    #[test]
-    fn a_leaf_is_never_a_node() {
-        let (left, right) = ([1; 32], [2; 32]);
-        let both = [left, right].concat();
-        assert_ne!(leaf_hash(&both).0, node_hash(&left, &right));
-        assert_ne!(node_hash(&left, &right), node_hash(&right, &left));
-    }
-
-    proptest! {
-        #[test]
-        fn one_pass_gives_what_the_definition_gives(leaves in prop::collection::vec(any::<Vec<u8>>(), 0..70)) {
-            prop_assert_eq!(root(leaves.iter().map(|leaf| leaf_hash(leaf))), defined(&leaves));
-        }
-
-        #[test]
-        fn order_and_every_bit_count(leaves in prop::collection::vec(any::<[u8; 4]>(), 2..40), at: prop::sample::Index) {
-            let hashes: Vec<_> = leaves.iter().map(|leaf| leaf_hash(leaf)).collect();
-            let mut other = hashes.clone();
-            other[at.index(hashes.len())].0[0] ^= 1;
-            prop_assert_ne!(root(hashes.clone()), root(other));
-            prop_assert_ne!(root(hashes.clone()), root(hashes[1..].to_vec()));
-        }
-    }
-}
+pub use audit::{Auditor, Finding};
+pub use checkpoint::{Checkpoint, SignedCheckpoint, VerifiedCheckpoint};
+pub use hash::{Hash, LeafHash, empty_root, leaf_hash, node_hash, root};
+pub use note::{KeyName, Note, RawSigner, VerifierKey};
+pub use proof::{ReceiptProof, Trust};
+pub use tiles::{Tile, TileBuilder, TileReader, TileSource};
+pub use tree::{Frontier, HashReader, Node, verify_consistency, verify_inclusion};
