@@ -142,7 +142,14 @@ impl Gate {
     }
 
     /// A multi-round call asks for input: its retry may name this act by the state the server gave.
+    ///
+    /// Only an act that has settled so has a round: the retry of one is held back by no equal call, so an act that may
+    /// have had its effect must not get any.
     pub fn expect_round(&self, held: &HeldAct, request_state: Option<&str>) {
+        let settled = self.row(held.act.candidate_act_id).map(|row| row.state);
+        if settled != Ok(State::InputRequired) {
+            return;
+        }
         let Some(twin) = twin_for_round(&held.act) else {
             return;
         };

@@ -301,6 +301,33 @@ async fn nobody_is_asked_about_a_call_that_would_be_refused() {
     assert_eq!((tickets(), kit.effects.count()), (before, 2));
 }
 
+/// A continuation of an act that did not ask for input would be an equal call that nothing holds back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_an_act_that_asked_for_input_is_continued() {
+    for end in [LOST, End::Effected, End::NoEffect] {
+        let kit = Kit::new().await;
+        let session = kit.session();
+        let note = kit.note("work", "a", "x");
+        let (held, done) = dispatched(kit.pass(&session, "write_note", &note).await);
+        let begun = kit.effects.begin(done).unwrap();
+        kit.gate.expect_round(&held, None);
+        kit.gate.settle(begun.end(end), Some(ANSWER)).await;
+        kit.gate.expect_round(&held, None);
+        let mut proposal = crate::kit::proposal("write_note", &note);
+        proposal.continuation = Some(lychgate_intake::Continuation {
+            input_responses: None,
+            request_state: None,
+            digest: lychgate_core::Digest::sha256(b"{}"),
+        });
+        let connected = kit.connected("write_note");
+        let held = kit.gate.hold(&session, proposal, connected).unwrap();
+        let (_here, caller) = lychgate_gate::CallerGone::new();
+        let refused = denied(kit.pass_held(held, &caller).await);
+        assert_eq!(refused.code, Code::MalformedAct, "{end:?}");
+        assert_eq!(kit.effects.count(), 1);
+    }
+}
+
 /// The retry of a round is held back by nothing, but its own lost answer holds later calls back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_lost_answer_of_a_round_blocks_the_whole_call() {

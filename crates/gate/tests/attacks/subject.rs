@@ -49,8 +49,11 @@ async fn the_subject_differs_when_anything_differs() {
         digest: Digest::sha256(b"s"),
     });
     let (held, done) = ready_round(&kit).await;
+    let begun = kit.effects.begin(done).unwrap();
+    kit.gate
+        .settle(begun.end(lychgate_gate::End::InputRequired), None)
+        .await;
     kit.gate.expect_round(&held, Some("s"));
-    drop(done);
     let held = kit
         .gate
         .hold(&kit.session(), carries, kit.connected("send_mail"))

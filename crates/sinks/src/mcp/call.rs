@@ -176,12 +176,12 @@ impl Call {
             Outcome::Answered(Ok(result)) => Some(result.as_slice()),
             _ => None,
         };
-        if let Outcome::Answered(Ok(result)) = &outcome {
+        let settled = shared.gate.settle(attempt, raw).await;
+        if let (State::InputRequired, Outcome::Answered(Ok(result))) = (settled.state, &outcome) {
             shared
                 .gate
                 .expect_round(&held, request_state(result).as_deref());
         }
-        let settled = shared.gate.settle(attempt, raw).await;
         let method = held.proposal().method.clone();
         match (settled.state, outcome) {
             (State::Failed, Outcome::NotSent) => {
