@@ -1,5 +1,7 @@
 //! The one table: what each tool is taken for, what that means, and where it goes.
 
+use std::collections::BTreeSet;
+
 use lychgate_core::ConsequenceClass;
 use lychgate_core::display::{escape, escape_within};
 use lychgate_policy::{Proposed, Role};
@@ -21,15 +23,12 @@ pub(crate) fn show(server: &str, planned: &Planned, tools: &[Proposed], terminal
         .collect::<Vec<_>>()
         .join(" ");
     terminal.wrapped(&[dim("  runs     ")], &text(command));
-    if let Some(file) = pinned_file(&planned.launch.command) {
-        terminal.wrapped(
-            &[dim("  pinned   ")],
-            &text(format!(
-                "{} (other content is another server)",
-                shown(&file)
-            )),
-        );
-    }
+    let pinned = match pinned_file(&planned.launch.command) {
+        Some(file) => format!("{} (other content is another server)", shown(&file)),
+        None => "no file (a module or package name): its code may change unseen, its tools not"
+            .to_owned(),
+    };
+    terminal.wrapped(&[dim("  pinned   ")], &text(pinned));
     for given in &planned.roots {
         let recoverable = match (given.new, given.root.recoverable) {
             (false, _) => "already declared",
@@ -51,19 +50,16 @@ pub(crate) fn show(server: &str, planned: &Planned, tools: &[Proposed], terminal
     rows.extend(tools.iter().map(row));
     terminal.table(&rows);
     terminal.gap();
-    let marks = [
-        (
-            true,
-            "✓",
-            Style::Green,
-            "reviewed for exactly this definition",
-        ),
-        (false, "?", Style::Yellow, GUESS),
-    ];
-    for (reviewed, mark, style, means) in marks {
-        if tools.iter().any(|tool| tool.reviewed == reviewed) {
-            terminal.line(&[styled(style, format!("  {mark}  ")), dim(means)]);
-        }
+    if tools.iter().any(|tool| tool.reviewed) {
+        let means = "reviewed for exactly this definition";
+        terminal.line(&[styled(Style::Green, "  ✓  "), dim(means)]);
+    }
+    let notes = tools
+        .iter()
+        .filter(|tool| !tool.reviewed)
+        .map(|tool| tool.note.as_str());
+    for note in notes.collect::<BTreeSet<_>>() {
+        terminal.line(&[styled(Style::Yellow, "  ?  "), dim(escape(note))]);
     }
     terminal.gap();
 }
@@ -129,5 +125,3 @@ fn reach(tool: &Proposed) -> String {
         .filter(|_| pointers.is_empty())
         .unwrap_or(pointers)
 }
-
-const GUESS: &str = "nobody has reviewed it: a guess from name and schema, or your own choice";
