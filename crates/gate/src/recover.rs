@@ -121,6 +121,7 @@ impl Gate {
     /// later equal call is a new act with an idempotency key of its own. So is the retry of one too long ago to tell.
     fn remember_reconciled(self: &Arc<Self>) -> Result<(), Code> {
         let mut repeated = HashSet::new();
+        let mut found = Vec::new();
         let mut after = None;
         for _ in 0..PAGES {
             let query = ActQuery {
@@ -136,12 +137,19 @@ impl Gate {
                 if row.effect.is_some() {
                     repeated.extend(row.retry_of);
                 }
-                let open = row.state == State::ReconciledNoEffect && !repeated.contains(&row.id);
-                if let (true, Some(twin)) = (open, row.twin) {
-                    self.predecessors().reconciled.entry(twin).or_insert(row.id);
+                if let (State::ReconciledNoEffect, Some(twin)) = (row.state, row.twin) {
+                    found.push((twin, row.id));
                 }
             }
         }
+        // Acts of one millisecond are in no order, so a retry may come before or after what it repeats.
+        let mut known = self.predecessors();
+        for (twin, act) in found {
+            if !repeated.contains(&act) {
+                known.reconciled.entry(twin).or_insert(act);
+            }
+        }
+        drop(known);
         Ok(())
     }
 
