@@ -49,7 +49,7 @@ async fn dispatched_without_an_outcome_is_indeterminate_and_holds_equal_calls_ba
     let row = |kit: &Kit, act| kit.store.act(act).unwrap().unwrap();
     assert_eq!(row(&kit, retry).retry_of, Some(act));
     // A chain that has ended is not taken up again by the next gate.
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    kit.all_noted(0).await;
     let kit = kit.restart().await;
     let fresh = kit
         .run(&kit.session(), "write_note", &note, End::Effected)
@@ -125,7 +125,7 @@ async fn an_approved_ticket_survives_and_licenses_one_equal_call() {
         .await
         .ran();
     kit.gate.delivered(ran);
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    kit.all_noted(0).await;
     let kit = kit.restart().await;
     let held = kit.held(&kit.session(), "send_mail", MAIL);
     let verdict = kit.gate.decide(held).await;
@@ -182,7 +182,7 @@ async fn an_undelivered_answer_is_still_given() {
     };
     assert_eq!((recorded, answer.as_slice()), (act, ANSWER));
     kit.gate.delivered(act);
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    kit.all_noted(0).await;
     let kit = kit.restart().await;
     kit.run(&kit.session(), "write_note", &note, End::Effected)
         .await

@@ -178,6 +178,17 @@ impl Kit {
         self.store.inner().act(act).unwrap().map(|row| row.state)
     }
 
+    /// Waits until every delivery is noted: this many acts are open then.
+    pub async fn all_noted(&self, open: usize) {
+        for _ in 0..1000 {
+            if self.store.inner().open_acts().unwrap().len() == open {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("not {open} acts are open");
+    }
+
     pub fn ticket(&self, ticket: TicketId) -> TicketRow {
         self.store.inner().ticket(ticket).unwrap().unwrap()
     }

@@ -250,7 +250,8 @@ impl Running {
             asked.abort();
         }
         // Deliveries are noted a moment later; a crash in between is another test's.
-        tokio::time::sleep(Duration::from_millis(280)).await;
+        let open = self.open.len() + self.flying.len();
+        self.kit().all_noted(open).await;
         let kit = self.kit.take().unwrap().restart().await;
         self.kit = Some(kit);
         for (call, act, begun) in std::mem::take(&mut self.flying) {
