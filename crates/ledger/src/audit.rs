@@ -303,7 +303,8 @@ fn forked(size: u64, one: Hash, other: Hash) -> Finding {
 }
 
 /// Holds a log of `size` records against an anchored head through its kept hashes: what the gate asks before it starts
-/// (PROFILE §10, CASES "Replay, timeout, crash"). A handful of reads for any size; the records' bytes are [`Auditor`]'s.
+/// (PROFILE §10, CASES "Replay, timeout, crash"). A handful of reads for any size; the records' bytes are
+/// [`Auditor`]'s.
 ///
 /// # Errors
 /// When the hashes cannot be read, which is no answer either: the gate does not start.
@@ -322,8 +323,8 @@ pub fn against_anchor<R: HashReader>(
 }
 
 /// How a list of leaf hashes differs from the one a head covers: names the record inside a span that
-/// [`Finding::Rewritten`] or [`Finding::Resealed`] gave. `sealed` are the leaf hashes of that span from hash tiles whose
-/// root is the head's. Reads one leaf past the first difference of either.
+/// [`Finding::Rewritten`] or [`Finding::Resealed`] gave. `sealed` are the leaf hashes of that span from hash tiles
+/// whose root is the head's. Reads one leaf past the first difference of either.
 #[must_use]
 pub fn first_difference(
     from: u64,

@@ -11,7 +11,7 @@ use crate::note::{
     KeyName, NotAKeyName, Note, NoteFault, RawSigner, SignatureKind, VerifierKey, read_signatures,
 };
 
-/// The head of a log: who, how many leaves, which root. `Display` is the note's text.
+/// The head of a log (tlog-checkpoint "Note text"): who, how many leaves, which root. `Display` is the note's text.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Checkpoint {
     // INVARIANT: not empty, no control character; the root of size 0 is the empty one; extensions likewise lines.
@@ -181,8 +181,8 @@ impl SignedCheckpoint {
         Ok(last.map(ToString::to_string).unwrap_or_default())
     }
 
-    /// Takes over cosignatures from a witness' answer (tlog-witness "add-checkpoint"): signature lines. Those of unknown
-    /// keys are left out; an earlier one of the same key is replaced. Gives how many were taken.
+    /// Takes over cosignatures from a witness' answer (tlog-witness "add-checkpoint"): signature lines. Those of
+    /// unknown keys are left out; an earlier one of the same key is replaced. Gives how many were taken.
     ///
     /// # Errors
     /// When the lines are malformed, or a known witness' cosignature does not verify. Nothing is then taken.
@@ -212,7 +212,8 @@ impl SignedCheckpoint {
         Ok(count)
     }
 
-    /// Believes it when one of the log's keys signed it, and says which of the witnesses cosigned it.
+    /// Believes it when one of the log's keys signed it, and says which of the witnesses cosigned it. `log` are the
+    /// keys believed for this very origin, whatever their names.
     ///
     /// # Errors
     /// When no key of the log signed it, or a signature of a known key does not verify.
@@ -265,7 +266,8 @@ pub struct VerifiedCheckpoint {
     cosignatures: Vec<Cosignature>,
 }
 
-/// A witness' word that, at a time, this was the largest consistent head it had seen of the log.
+/// A witness' word (tlog-cosignature "Ed25519 signed message") that, at a time, this was the largest consistent head it
+/// had seen of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cosignature {
     /// The witness.

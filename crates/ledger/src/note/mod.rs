@@ -48,7 +48,7 @@ pub struct Note {
     signatures: Vec<NoteSignature>,
 }
 
-/// One signature line.
+/// One signature line (signed-note "Signatures").
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoteSignature {
     name: KeyName,
@@ -57,7 +57,7 @@ pub struct NoteSignature {
     bytes: Vec<u8>,
 }
 
-/// A signature that was verified.
+/// A signature that was verified (signed-note "Signatures").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VerifiedSignature<'k> {
     /// Whose.

@@ -4,8 +4,9 @@ use super::{ReadFault, TOP, Tile, TileKind, TileSource, WIDTH, count, read::hash
 use crate::hash::{Hash, LeafHash};
 use crate::tree::{Frontier, fold};
 
-/// Turns leaf hashes into hash tiles: each full tile once, when its last hash is there, and the partial ones whenever
-/// asked. Holds at most 255 hashes a level, so the log may be as long as it likes.
+/// Turns leaf hashes into hash tiles (tlog-tiles "Merkle Tree", "Partial Tiles"): each full tile once, when its last
+/// hash is there, and the partial ones whenever asked. Holds at most 255 hashes a level, so the log may be as long as
+/// it likes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TileBuilder {
     frontier: Frontier,

@@ -4,8 +4,8 @@ use super::{BundleFault, ReadFault, Tile, TileBuilder, TileKind, TileSource, WID
 use crate::hash::{Hash, LeafHash, leaf_hash};
 
 /// Recomputes every hash tile of a log of `size` entries from its entries, and compares tiles and root (tlog-tiles
-/// "Merkle Tree", "Log entries"). A bundle that was pruned is stood in for by its level 0 tile. One bundle in memory at a
-/// time.
+/// "Merkle Tree", "Log entries"). A bundle that was pruned is stood in for by its level 0 tile. One bundle in memory at
+/// a time.
 ///
 /// # Errors
 /// The first tile that is missing or not what the entries make it, or another root than the head's.

@@ -5,7 +5,7 @@ use super::{Tile, TileKind, WIDTH, count};
 use crate::hash::Hash;
 use crate::tree::{HashReader, Node};
 
-/// Where tiles are kept: a folder, an HTTP server, rows. [`Tile`]'s text form is the path.
+/// Where tiles (tlog-tiles "APIs") are kept: a folder, an HTTP server, rows. [`Tile`]'s text form is the path.
 pub trait TileSource {
     /// Why a tile cannot be read.
     type Fault: std::error::Error + 'static;
@@ -17,7 +17,8 @@ pub trait TileSource {
     fn tile(&self, tile: Tile) -> Result<Option<Vec<u8>>, Self::Fault>;
 }
 
-/// Reads nodes of a log of a given size from its hash tiles. A partial tile that is gone is looked for in the full one.
+/// Reads nodes of a log of a given size from its hash tiles (tlog-tiles "Merkle Tree"). A partial tile that is gone is
+/// looked for in the full one.
 ///
 /// Tiles are checked for their length only: whoever makes a proof from them verifies it against a head.
 #[derive(Clone, Copy, Debug)]

@@ -13,7 +13,8 @@ pub use self::verify::{ProofFault, verify_consistency, verify_inclusion};
 
 use crate::hash::{Hash, LeafHash, empty_root, node_hash};
 
-/// A perfect subtree: the 2^level leaves from `index` * 2^level on. Level 0 is the leaves.
+/// A perfect subtree (a node of RFC 9162 §2.1.1's tree): the 2^level leaves from `index` * 2^level on. Level 0 is the
+/// leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Node {
     // INVARIANT: level < 64, and index * 2^level fits in a u64.
@@ -59,7 +60,8 @@ impl Node {
     }
 }
 
-/// Reads hashes of the tree that were kept: from tiles ([`crate::TileReader`]), rows, or memory ([`Leaves`]).
+/// Reads hashes of the tree (RFC 9162 §2.1.1) that were kept: from tiles ([`crate::TileReader`]), rows, or memory
+/// ([`Leaves`]).
 ///
 /// What it gives need not be believed: a proof made of wrong hashes does not verify.
 pub trait HashReader {
@@ -73,7 +75,8 @@ pub trait HashReader {
     fn hashes(&self, nodes: &[Node]) -> Result<Vec<Hash>, Self::Fault>;
 }
 
-/// The state of a growing tree: its size and the roots of its perfect subtrees, the largest first. At most 63 hashes.
+/// The state of a growing tree (RFC 9162 §2.1.2): its size and the roots of its perfect subtrees, the largest first. At
+/// most 63 hashes.
 ///
 /// Its bytes ([`Self::to_bytes`]) are kept in the same transaction as the leaves that made it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -131,7 +134,7 @@ impl Frontier {
         self.size += 1;
     }
 
-    /// Size (8 bytes, big-endian) and peaks (32 bytes each, the largest subtree's first): at most 2,024 bytes.
+    /// Size (8 bytes, big-endian) and peaks (32 bytes each, the largest subtree's first): under 2 KiB. Our own form.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(8 + 32 * self.peaks.len());
