@@ -243,7 +243,7 @@ impl Default for Limits {
             decision: 5_000,
             arguments_bytes: 1 << 20,
             message_bytes: 1 << 24,
-            in_flight: 64,
+            in_flight: 1024,
         }
     }
 }
