@@ -62,3 +62,24 @@ def files(gate: Lychgate, root: Path, server_log: peers.ServerLog) -> Lychgate:
         move_file="PERSISTENT_STATE_CHANGE",
     )
     return gate
+
+
+@pytest.fixture
+def notes(gate: Lychgate, root: Path, tmp_path: Path) -> peers.Notes:
+    """The binary's own server behind the gate: writing notes into the recoverable root passes."""
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    server = peers.Notes(folder)
+    gate.add("notes", server.command(), ["--root", f"{root}:recoverable"])
+    return server
+
+
+@pytest.fixture
+def adversary(gate: Lychgate, root: Path, tmp_path: Path) -> peers.Adversary:
+    """A server that does what no server should; both of its tools pass."""
+    folder = tmp_path / "adversary"
+    folder.mkdir()
+    server = peers.Adversary(folder)
+    options = ["--root", f"{root}:recoverable"]
+    gate.add("adversary", server.command(), options, read_text="INFORMATIONAL")
+    return server

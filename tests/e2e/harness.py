@@ -11,7 +11,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -93,19 +93,28 @@ class Lychgate:
     def init(self) -> None:
         self.run("init", passphrase=PASSPHRASE)
 
-    def add(self, name: str, command: list[str], **classes: str) -> None:
+    def add(
+        self, name: str, command: list[str], options: Iterable[str] = (), **classes: str
+    ) -> str:
         """`add NAME -- COMMAND`, taking what is proposed except for the classes given."""
-        chosen: list[str] = []
+        chosen: list[str] = [*options]
         for tool, consequence in classes.items():
             chosen += ["--class", f"{tool}={consequence}"]
-        self.run("add", name, "--accept-proposed", *chosen, "--", *command, passphrase=PASSPHRASE)
+        command = ["add", name, "--accept-proposed", *chosen, "--", *command]
+        return self.run(*command, passphrase=PASSPHRASE).stdout
+
+    def configure(self, after: str, *lines: str) -> None:
+        """Puts lines into the configuration, below the one that is `after`, and applies them."""
+        text = self.config.read_text("utf-8")
+        assert text.count(after + "\n") == 1, f"{after!r} is not one line of\n{text}"
+        self.config.write_text(text.replace(after + "\n", "\n".join([after, *lines, ""])), "utf-8")
+        self.run("apply", passphrase=PASSPHRASE)
 
     # -- approvals ------------------------------------------------------------------------------
 
     def pending(self) -> list[dict]:
         """The tickets that wait for a person."""
-        document = self.json("pending")
-        return document if isinstance(document, list) else document["pending"]
+        return self.json("pending")["pending"]
 
     async def wait_pending(self, count: int = 1) -> list[dict]:
         """Waits until that many tickets wait, and gives them."""
@@ -124,11 +133,27 @@ class Lychgate:
     async def deny(self, ticket: str) -> None:
         await anyio.to_thread.run_sync(lambda: self.run("deny", ticket, passphrase=PASSPHRASE))
 
+    def acts(self, limit: int = 1000) -> list[dict]:
+        """The newest acts, oldest first."""
+        return self.json("acts", "--limit", str(limit))["acts"]
+
     def states(self) -> list[str]:
         """The lifecycle state of every act, oldest first."""
-        document = self.json("acts")
-        acts = document if isinstance(document, list) else document["acts"]
-        return [act["state"] for act in acts]
+        return [act["state"] for act in self.acts()]
+
+    def act(self, id: str) -> dict:
+        [found] = [act for act in self.acts() if act["id"] == id]
+        return found
+
+    def pid(self) -> int:
+        """The gate's process."""
+        return self.json("gate", "status")["pid"]
+
+    def kill(self) -> None:
+        """Ends the gate as a crash would, and waits until it is gone."""
+        pid = self.pid()
+        os.kill(pid, signal.SIGKILL)
+        until(lambda: not Path(f"/proc/{pid}/cmdline").exists() or is_zombie(pid), "the gate's end")
 
     # -- clients --------------------------------------------------------------------------------
 
@@ -188,6 +213,22 @@ def processes_of(folder: Path) -> Iterator[tuple[int, str]]:
         # A process that has ended and was not waited for yet has no command line any more.
         if command and mark in seen:
             yield int(entry.name), command.replace(b"\0", b" ").decode("utf-8", "replace").strip()
+
+
+def is_zombie(pid: int) -> bool:
+    with contextlib.suppress(OSError):
+        return ") Z" in Path(f"/proc/{pid}/stat").read_text()
+    return True
+
+
+def until(look: Callable[[], Any], what: str, patience: float = 30) -> Any:
+    """Asks until the answer is true, and gives it."""
+    deadline = time.monotonic() + patience
+    while not (found := look()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {patience} s: {what}")
+        time.sleep(0.02)
+    return found
 
 
 async def eventually(look: Callable[[], Any], what: str, patience: float = 30) -> Any:

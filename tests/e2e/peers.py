@@ -39,6 +39,10 @@ def git(repository: Path) -> list[str]:
     return [PYTHON, "-m", "mcp_server_git", "--repository", str(repository)]
 
 
+def fetch(*options: str) -> list[str]:
+    return [PYTHON, "-m", "mcp_server_fetch", *options]
+
+
 @dataclass
 class ServerLog:
     """What reached a server, written by `tee_server.py`."""
@@ -68,3 +72,65 @@ class ServerLog:
 
     def methods(self) -> list[str]:
         return [m["method"] for m in self.messages() if "method" in m]
+
+
+@dataclass
+class Notes:
+    """The server that the binary carries: it logs what arrives and, durably, what it really did."""
+
+    folder: Path
+
+    def command(self) -> list[str]:
+        places = {"log": "log", "effects": "effects", "switches": "switches"}
+        options = [f"--{name}={self.folder / file}" for name, file in places.items()]
+        return [os.environ["LYCHGATE_BIN"], "tour-server", *options]
+
+    def behave(self, *switches: str) -> None:
+        """From the next message on."""
+        fresh = self.folder / "switches.new"
+        fresh.write_text(" ".join(switches))
+        fresh.rename(self.folder / "switches")
+
+    def received(self) -> list[dict]:
+        return _lines(self.folder / "log")
+
+    def calls(self) -> list[dict]:
+        return [m["params"] for m in self.received() if m.get("method") == "tools/call"]
+
+    def effects(self) -> list[dict]:
+        """The arguments of each call that changed something, in order."""
+        done = _lines(self.folder / "effects")
+        return [effect["arguments"] for effect in done if effect["tool"] != "read_note"]
+
+
+@dataclass
+class Adversary:
+    """`adversary.py` and its folder."""
+
+    folder: Path
+
+    def command(self) -> list[str]:
+        return [PYTHON, str(HERE / "adversary.py"), str(self.folder)]
+
+    def behave(self, **manners: object) -> None:
+        """From the next message on."""
+        fresh = self.folder / "manners.new"
+        fresh.write_text(json.dumps(manners))
+        fresh.rename(self.folder / "manners.json")
+
+    def received(self) -> list[dict]:
+        return [json.loads(line) for line in _lines(self.folder / "received.jsonl")]
+
+    def calls(self) -> list[dict]:
+        return [m["params"] for m in self.received() if m.get("method") == "tools/call"]
+
+    def effects(self) -> list[dict]:
+        return _lines(self.folder / "effects.jsonl")
+
+
+def _lines(path: Path) -> list:
+    """Every whole line; the last one may still be being written."""
+    if not path.exists():
+        return []
+    whole = path.read_text("utf-8").rpartition("\n")[0]
+    return [json.loads(line) for line in whole.split("\n") if line]
