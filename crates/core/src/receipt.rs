@@ -244,7 +244,7 @@ impl TryFrom<String> for Commitment {
 }
 
 impl Commitment {
-    /// Commits to `value` under `label`, so that one salt serves several fields of one act.
+    /// Commits to `value` under `label` with the salt of that field ([`Salt::of_field`]).
     pub fn to(salt: &Salt, label: &str, value: &[u8]) -> Self {
         let mut bytes = Vec::with_capacity(salt.0.len() + label.len() + 1 + value.len());
         bytes.extend_from_slice(&salt.0);
@@ -259,6 +259,22 @@ impl Commitment {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Salt(pub [u8; 16]);
 
+impl Salt {
+    /// The salt of one field. Opening one field's commitment hands out nothing that helps to guess another's.
+    pub fn of_field(&self, label: &str) -> Self {
+        let mut bytes = Vec::with_capacity(64);
+        bytes.extend_from_slice(b"lychgate field salt\0");
+        bytes.extend_from_slice(&self.0);
+        bytes.extend_from_slice(label.as_bytes());
+        let digest = Digest::sha256(&bytes);
+        let mut salt = [0; 16];
+        salt.iter_mut()
+            .zip(digest.bytes())
+            .for_each(|(to, from)| *to = *from);
+        Self(salt)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -271,5 +287,7 @@ mod tests {
         assert_ne!(base, Commitment::to(&Salt([2; 16]), "arguments", b"x"));
         assert_ne!(base, Commitment::to(&salt, "destination", b"x"));
         assert_ne!(base, Commitment::to(&salt, "arguments", b"y"));
+        assert_ne!(salt.of_field("arguments"), salt.of_field("destination"));
+        assert_ne!(salt.of_field("arguments"), salt);
     }
 }

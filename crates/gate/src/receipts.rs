@@ -68,7 +68,8 @@ impl Draft {
 
     /// As far as the store's row knows the act.
     pub(crate) fn row(self, row: &ActRow, state: State) -> Self {
-        let commit = |label: &str, value: &[u8]| Commitment::to(&row.salt, label, value);
+        let commit =
+            |label: &str, value: &[u8]| Commitment::to(&row.salt.of_field(label), label, value);
         let part = ActPart {
             candidate_act_id: row.id,
             candidate_act_digest: row.act_digest,
@@ -151,9 +152,18 @@ impl Draft {
     }
 
     /// The canonical bytes with their leaf hash.
+    ///
+    /// # Errors
+    /// When the receipt is longer than an entry of the ledger can be; then nothing is done that it would record.
     pub(crate) fn entry(self) -> Result<Entry, ShapeFault> {
         let bytes = self.0.to_bytes()?;
-        let leaf = lychgate_store::LeafHash(lychgate_ledger::leaf_hash(&bytes).0);
+        if bytes.len() > LONGEST {
+            return Err(ShapeFault {
+                pointer: String::new(),
+                reason: "receipt is too long".to_owned(),
+            });
+        }
+        let leaf = lychgate_ledger::leaf_hash(&bytes);
         Ok(Entry { bytes, leaf })
     }
 }
@@ -177,12 +187,12 @@ pub(crate) fn part_of(
         function_id: resolved.then(|| act.tool.function_id.clone()),
         consequence_class: Some(act.consequence_class),
         arguments_commitment: Some(Commitment::to(
-            salt,
+            &salt.of_field(ARGUMENTS),
             ARGUMENTS,
             &lychgate_core::digest::b64::decode(&act.arguments_digest.value).unwrap_or_default(),
         )),
         destination_commitment: destination
-            .map(|text| Commitment::to(salt, DESTINATION, text.as_bytes())),
+            .map(|text| Commitment::to(&salt.of_field(DESTINATION), DESTINATION, text.as_bytes())),
         source_type: act
             .instruction_provenance
             .as_ref()
@@ -215,6 +225,8 @@ pub(crate) fn destination_text(destination: &lychgate_core::act::Destination) ->
         .unwrap_or_default()
 }
 
+/// The longest entry of the ledger, in bytes (tlog-tiles: a 16-bit length).
+const LONGEST: usize = 65_535;
 /// Labels of the commitments.
 const ARGUMENTS: &str = "arguments_digest";
 const DESTINATION: &str = "destination";

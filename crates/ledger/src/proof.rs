@@ -38,7 +38,7 @@ pub struct ReceiptProof {
 pub struct Opening {
     /// Which.
     pub field: CommittedField,
-    /// The salt. One act's commitments share it: whoever is shown one may try values for the others.
+    /// The field's own salt ([`Salt::of_field`]); it opens no other field.
     pub salt: Salt,
     /// The committed bytes: the arguments digest's 32, or the destination's canonical JSON.
     pub value: Vec<u8>,
