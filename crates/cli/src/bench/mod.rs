@@ -6,6 +6,7 @@
 mod cycle;
 mod histogram;
 mod raw;
+mod relay;
 mod report;
 mod rows;
 
@@ -28,6 +29,8 @@ pub(crate) struct Options {
     pub(crate) acts: u64,
     /// How long 64 in flight are measured at most.
     pub(crate) seconds: u64,
+    /// Calls to a real server, directly and through `lychgate mcp`; 0 measures none.
+    pub(crate) relayed: u64,
     /// Consumed rows to lie in the store already; measured beside an empty store.
     pub(crate) rows: u64,
 }
@@ -41,6 +44,7 @@ impl Options {
             acts: 100_000,
             seconds: 20,
             rows: 0,
+            relayed: 500,
         }
     }
 
@@ -100,6 +104,10 @@ async fn measure(options: &Options, say: &dyn Fn(&str)) -> Result<Report, Fault>
     report.many_read = bed.many(&reads).await?;
     drop(bed);
 
+    if options.relayed > 0 {
+        say("calls to a real server, directly and through `lychgate mcp`");
+        report.relayed = Some(relay::measure(&folder, options.relayed).await?);
+    }
     if options.rows > 0 {
         say("filling the store");
         let full = Arc::new(Bed::make(&folder, "full", options.rows).await?);

@@ -7,6 +7,7 @@ use lychgate_core::json::{self, Object, Value};
 
 use super::cycle::Outcome;
 use super::histogram::Histogram;
+use super::relay::Relayed;
 
 /// Everything one run measured.
 #[derive(Default)]
@@ -20,6 +21,7 @@ pub(crate) struct Report {
     pub(super) rows: u64,
     pub(super) full_single: Option<Histogram>,
     pub(super) full_many: Option<Outcome>,
+    pub(super) relayed: Option<Relayed>,
 }
 
 impl Default for Histogram {
@@ -33,14 +35,31 @@ impl Default for Outcome {
         Self {
             times: Histogram::new(),
             wall: Duration::ZERO,
+            cpu: Duration::ZERO,
             rss: (0, 0),
         }
     }
 }
 
 impl Outcome {
+    /// Processor time for one act, in microseconds.
+    fn cpu_each(&self) -> f64 {
+        ratio(micros(self.cpu), count(self.times.total()))
+    }
+
     fn rate(&self) -> f64 {
         ratio(count(self.times.total()), self.wall.as_secs_f64())
+    }
+}
+
+impl Relayed {
+    /// What the gate adds at p50, the durable writes taken off.
+    fn added(&self) -> Duration {
+        let without = self
+            .gated
+            .quantile(500)
+            .saturating_sub(self.direct.quantile(500));
+        without.saturating_sub(self.pair.quantile(500))
     }
 }
 
@@ -82,6 +101,16 @@ impl Report {
             latency(&mut out, "full_single", single);
             put(&mut out, "full_slowdown", self.slowdown().unwrap_or(0.0));
         }
+        if let Some(relayed) = &self.relayed {
+            latency(&mut out, "server_direct", &relayed.direct);
+            latency(&mut out, "server_gated", &relayed.gated);
+            put(
+                &mut out,
+                "server_pair_p50_us",
+                micros(relayed.pair.quantile(500)),
+            );
+            put(&mut out, "server_added_us", micros(relayed.added()));
+        }
         Value::Object(out)
     }
 }
@@ -103,6 +132,7 @@ fn latency(out: &mut Object, name: &str, times: &Histogram) {
 fn load(out: &mut Object, name: &str, outcome: &Outcome) {
     put(out, &format!("{name}_acts_per_second"), outcome.rate());
     latency(out, name, &outcome.times);
+    put(out, &format!("{name}_cpu_us_per_act"), outcome.cpu_each());
     put(out, &format!("{name}_rss_start_kib"), count(outcome.rss.0));
     put(out, &format!("{name}_rss_end_kib"), count(outcome.rss.1));
 }
@@ -125,8 +155,14 @@ impl fmt::Display for Report {
             &self.single_read,
             String::new(),
         )?;
-        let rate = |outcome: &Outcome| format!("{:.0} acts/s", outcome.rate());
-        let aim = format!("{} (aim: at least 5000, p99 25 ms)", rate(&self.many));
+        let rate = |outcome: &Outcome| {
+            format!(
+                "{:.0} acts/s, {:.0} us CPU each",
+                outcome.rate(),
+                outcome.cpu_each()
+            )
+        };
+        let aim = format!("{} (aim: at least 5000, p99 25)", rate(&self.many));
         row(out, "64 in flight, writes", &self.many.times, aim)?;
         row(
             out,
@@ -150,6 +186,22 @@ impl fmt::Display for Report {
                 "  one in flight, on a full store",
                 single,
                 format!("{} consumed rows", self.rows),
+            )?;
+        }
+        if let Some(relayed) = &self.relayed {
+            row(
+                out,
+                "a real server, asked directly",
+                &relayed.direct,
+                String::new(),
+            )?;
+            let added = micros(relayed.added());
+            let aim = format!("{added:.0} us more, without two fdatasyncs (aim: at most 300)");
+            row(
+                out,
+                "  the same through `lychgate mcp`",
+                &relayed.gated,
+                aim,
             )?;
         }
         let (before, after) = self.many.rss;

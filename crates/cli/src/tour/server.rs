@@ -365,7 +365,7 @@ fn wait_for_ever() -> ! {
 }
 
 /// Every tool: what it is called, and what it takes.
-pub(super) const DEFINITIONS: [&str; 4] = [
+pub(crate) const DEFINITIONS: [&str; 4] = [
     r#"{"name":"write_note","description":"Writes one note.","inputSchema":{"type":"object","properties":{"path":{"type":"string","minLength":1},"content":{"type":"string","maxLength":65536}},"required":["path","content"],"additionalProperties":false}}"#,
     r#"{"name":"read_note","description":"Reads one note.","inputSchema":{"type":"object","properties":{"path":{"type":"string","minLength":1}},"required":["path"],"additionalProperties":false},"annotations":{"readOnlyHint":true}}"#,
     r#"{"name":"look_up","description":"Looks a page up.","inputSchema":{"type":"object","properties":{"url":{"type":"string"}},"required":["url"],"additionalProperties":false},"annotations":{"readOnlyHint":true}}"#,

@@ -63,7 +63,7 @@ impl<'a> Writer<'a> {
         Ok(Inside {
             out: self.out,
             depth,
-            members: Vec::new(),
+            members: Vec::with_capacity(if bracket == b'{' { USUAL } else { 0 }),
             key: None,
             sorted: true,
             items: 0,
@@ -367,6 +367,9 @@ impl fmt::Write for Escaping<'_> {
         Ok(())
     }
 }
+
+/// Members for which room is made ahead.
+const USUAL: usize = 16;
 
 /// As deep as the long way goes.
 const DEEPEST: usize = 128;

@@ -1,0 +1,246 @@
+//! What the gate adds to a real call: the binary's own server, asked directly and through `lychgate mcp`.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde_json::{Value, json};
+
+use super::cycle::instant;
+use super::histogram::Histogram;
+use super::raw;
+use crate::tour::lab::{Fault, Folder, Lab, Plan, at, definition, pins};
+use crate::tour::server::DEFINITIONS;
+
+/// Calls to the server itself, through the gate, and what the disk takes for two commits meanwhile.
+pub(crate) struct Relayed {
+    pub(crate) direct: Histogram,
+    pub(crate) gated: Histogram,
+    pub(crate) pair: Histogram,
+}
+
+/// Measures `calls` of each kind in turn, in blocks, so that a busy moment hits all three.
+pub(super) async fn measure(folder: &Folder, calls: u64) -> Result<Relayed, Fault> {
+    let place = Place::make(folder).await?;
+    // The pipes are blocking, as most clients' are; nothing else runs meanwhile.
+    tokio::task::block_in_place(|| in_turn(folder, &place, calls))
+}
+
+fn in_turn(folder: &Folder, place: &Place, calls: u64) -> Result<Relayed, Fault> {
+    let mut direct = Pipe::start(&place.program, &["tour-server".to_owned()])?;
+    let mut through = place.arguments(&["mcp", "echo"]);
+    let mut gated = Pipe::start(&place.program, &through)?;
+    let mut relayed = Relayed {
+        direct: Histogram::new(),
+        gated: Histogram::new(),
+        pair: Histogram::new(),
+    };
+    let blocks = calls.div_ceil(BLOCK);
+    for block in 0..=blocks {
+        let mut warm = Histogram::new();
+        let first = block == 0;
+        direct.calls(
+            &place.note,
+            BLOCK,
+            if first {
+                &mut warm
+            } else {
+                &mut relayed.direct
+            },
+        )?;
+        gated.calls(
+            &place.note,
+            BLOCK,
+            if first { &mut warm } else { &mut relayed.gated },
+        )?;
+        relayed.pair.merge(&raw::pairs(folder.path(), BLOCK / 2)?);
+    }
+    direct.end();
+    gated.end();
+    through = place.arguments(&["gate", "stop"]);
+    let stopped = command(&place.program, &through)
+        .stdout(Stdio::null())
+        .status();
+    stopped.map_err(at("gate stop"))?;
+    Ok(relayed)
+}
+
+/// A state folder that a gate of its own can be started on.
+struct Place {
+    program: PathBuf,
+    state: PathBuf,
+    config: PathBuf,
+    note: PathBuf,
+}
+
+impl Place {
+    async fn make(folder: &Folder) -> Result<Self, Fault> {
+        let program = std::env::current_exe().map_err(at("this program's own path"))?;
+        let (state, notes) = (folder.inside("relay")?, folder.inside("relay-notes")?);
+        let note = notes.join("note.txt");
+        std::fs::write(&note, "A short note.").map_err(at("note"))?;
+        let definitions = DEFINITIONS.iter().map(|text| definition(text));
+        let definitions = definitions.collect::<Result<Vec<_>, _>>()?;
+        let digest = definitions
+            .iter()
+            .find(|one| one.name == "read_note")
+            .map(|one| one.digest);
+        let text = CONFIG
+            .replace("@PROGRAM@", &quoted(&program)?)
+            .replace("@NOTES@", &quoted(&notes)?)
+            .replace(
+                "@READ@",
+                &digest
+                    .map(lychgate_core::Digest::to_base64url)
+                    .unwrap_or_default(),
+            );
+        let config = folder.path().join("lychgate.toml");
+        std::fs::write(&config, &text).map_err(at("configuration"))?;
+        let pinned = pins("echo", &definitions)?;
+        let plan = Plan {
+            state: &state,
+            config: &text,
+            pins: &pinned,
+            passphrase: None,
+        };
+        // Made here, and left to the gate that `mcp` starts.
+        drop(Lab::open(&plan).await?);
+        Ok(Self {
+            program,
+            state,
+            config,
+            note,
+        })
+    }
+
+    fn arguments(&self, words: &[&str]) -> Vec<String> {
+        let mut arguments: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        for (flag, path) in [("--state-dir", &self.state), ("--config", &self.config)] {
+            arguments.extend([flag.to_owned(), path.display().to_string()]);
+        }
+        arguments
+    }
+}
+
+/// A server, or the relay to one.
+struct Pipe {
+    child: Child,
+    to: ChildStdin,
+    from: BufReader<ChildStdout>,
+    next: u64,
+}
+
+impl Pipe {
+    fn start(program: &Path, arguments: &[String]) -> Result<Self, Fault> {
+        let mut command = command(program, arguments);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().map_err(at("start"))?;
+        let missing = || Fault("a pipe is missing".to_owned());
+        let to = child.stdin.take().ok_or_else(missing)?;
+        let from = BufReader::new(child.stdout.take().ok_or_else(missing)?);
+        let mut pipe = Self {
+            child,
+            to,
+            from,
+            next: 0,
+        };
+        let info = json!({"name": "lychgate-bench", "version": "1"});
+        let params =
+            json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info});
+        pipe.ask("initialize", &params)?;
+        pipe.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))?;
+        Ok(pipe)
+    }
+
+    fn calls(&mut self, note: &Path, count: u64, times: &mut Histogram) -> Result<(), Fault> {
+        let params =
+            json!({"name": "read_note", "arguments": {"path": note.display().to_string()}});
+        for _ in 0..count {
+            let began = instant();
+            let answer = self.ask("tools/call", &params)?;
+            times.add(began.elapsed());
+            let text = answer
+                .pointer("/result/content/0/text")
+                .and_then(Value::as_str);
+            if text != Some("A short note.") {
+                return Err(Fault(format!("a call was answered otherwise: {answer}")));
+            }
+        }
+        Ok(())
+    }
+
+    fn ask(&mut self, method: &str, params: &Value) -> Result<Value, Fault> {
+        self.next += 1;
+        let id = self.next;
+        self.say(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))?;
+        let mut line = String::new();
+        loop {
+            line.clear();
+            if self.from.read_line(&mut line).map_err(at("read"))? == 0 {
+                return Err(Fault(format!("no answer to `{method}`")));
+            }
+            let answer: Value = serde_json::from_str(&line).map_err(at("answer"))?;
+            if answer.get("id").and_then(Value::as_u64) == Some(id) {
+                return Ok(answer);
+            }
+        }
+    }
+
+    fn say(&mut self, message: &Value) -> Result<(), Fault> {
+        let line = format!("{message}\n");
+        self.to
+            .write_all(line.as_bytes())
+            .and_then(|()| self.to.flush())
+            .map_err(at("write"))
+    }
+
+    fn end(self) {
+        let Self {
+            mut child,
+            to,
+            from,
+            ..
+        } = self;
+        drop(to);
+        drop(from);
+        // It ends with its input.
+        let _ = child.wait();
+    }
+}
+
+fn command(program: &Path, arguments: &[String]) -> Command {
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the bench starts its own binary to measure it"
+    )]
+    let mut command = Command::new(program);
+    command.args(arguments);
+    command
+}
+
+fn quoted(path: &Path) -> Result<String, Fault> {
+    let text = path
+        .to_str()
+        .ok_or_else(|| Fault(format!("`{}` is not UTF-8", path.display())))?;
+    Ok(toml_edit::Value::from(text).to_string().trim().to_owned())
+}
+
+/// Calls in a row.
+const BLOCK: u64 = 50;
+
+const CONFIG: &str = r#"version = 1
+[agent]
+id = "bench-agent"
+allow = ["echo"]
+[roots.notes]
+path = @NOTES@
+recoverable = true
+[servers.echo]
+command = [@PROGRAM@, "tour-server"]
+roots = ["notes"]
+[servers.echo.tools.read_note]
+definition = "@READ@"
+class = "INFORMATIONAL"
+destination = { path = ["/path"] }
+roles = { "/path" = "target" }
+"#;
