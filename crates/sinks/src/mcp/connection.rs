@@ -101,7 +101,8 @@ impl Connection {
         let mut client_speaks = true;
         loop {
             tokio::select! {
-                message = from.recv(), if client_speaks => match message {
+                // A task that ends has given its answer away, and there may be room again.
+                message = from.recv(), if client_speaks && self.shared.upstream.has_room() => match message {
                     Some(message) => self.link_says(message).await,
                     None => client_speaks = false,
                 },
@@ -109,7 +110,7 @@ impl Connection {
                 Some(_) = self.tasks.join_next() => {}
                 () = self.shared.to.closed() => {
                     self.shared.client_gone();
-                    return self.finish_dispatched().await;
+                    return self.finish_dispatched(events).await;
                 }
                 () = self.shared.upstream.over() => return self.drain(from).await,
                 () = self.shared.gate.closing() => return,
@@ -121,10 +122,12 @@ impl Connection {
     }
 
     /// The client is gone: what was dispatched may still be answered, and its outcome is worth waiting for.
-    async fn finish_dispatched(&mut self) {
+    async fn finish_dispatched(&mut self, mut events: mpsc::Receiver<Event>) {
         loop {
             tokio::select! {
                 next = self.tasks.join_next() => if next.is_none() { return },
+                // What the server says by itself reaches nobody, and must not hold up its answers.
+                Some(_) = events.recv() => {}
                 () = self.shared.gate.closing() => return,
             }
         }

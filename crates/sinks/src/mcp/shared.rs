@@ -1,6 +1,7 @@
 //! What every task of a client connection shares: who waits for what, and the way to the client.
 
 use std::collections::HashMap;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -134,10 +135,13 @@ impl Shared {
 
     /// To the client. A client that does not read holds up its own connection and nothing else.
     pub(crate) async fn send(&self, message: ToLink) {
+        let bytes = message.line.len();
+        self.upstream.unread.fetch_add(bytes, Ordering::Relaxed);
         tokio::select! {
             sent = self.to.send(message) => drop(sent),
             () = self.gate.closing() => {}
         }
+        self.upstream.unread.fetch_sub(bytes, Ordering::Relaxed);
     }
 
     pub(crate) async fn say(&self, line: Vec<u8>) {

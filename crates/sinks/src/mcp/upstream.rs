@@ -1,7 +1,7 @@
 //! One server process: requests go in under ids of ours, answers come back to whoever asked.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex as Plain, PoisonError};
 
 use lychgate_gate::{Begun, NotSent, Permit};
@@ -37,6 +37,8 @@ pub(crate) struct Upstream {
     waiting: Plain<HashMap<u64, oneshot::Sender<Answer>>>,
     /// The pipe holds half a line, or the server broke the framing: nothing more can be said to it.
     broken: AtomicBool,
+    /// Bytes of answers that the client has not made room for.
+    pub(crate) unread: AtomicUsize,
     ended: watch::Sender<bool>,
 }
 
@@ -47,6 +49,7 @@ impl Upstream {
             next: AtomicU64::new(1),
             waiting: Plain::default(),
             broken: AtomicBool::new(false),
+            unread: AtomicUsize::new(0),
             ended: watch::Sender::new(false),
         })
     }
@@ -64,6 +67,12 @@ impl Upstream {
         waiting.retain(|_, one| !one.is_closed());
         waiting.insert(id, sender);
         (id, receiver)
+    }
+
+    /// Whether more may be asked of the server, and heard from it: not while too much waits for a client that does not
+    /// read.
+    pub(crate) fn has_room(&self) -> bool {
+        self.unread.load(Ordering::Relaxed) < MOST_UNREAD
     }
 
     /// Whether the server has ended or can no longer be spoken to.
@@ -172,6 +181,11 @@ impl Upstream {
         let mut lines = Lines::new(largest);
         let mut bytes = vec![0; READ];
         'reading: loop {
+            // What a client leaves lying is not piled up here: its acts' answers stay with the server, and an act whose
+            // answer is not read in time is indeterminate until it is.
+            while !self.has_room() && !self.is_over() {
+                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            }
             let read = tokio::select! {
                 read = stdout.read(&mut bytes) => read,
                 () = self.over() => break,
@@ -270,5 +284,7 @@ fn has_room(pipe: &pipe::Sender) -> bool {
 }
 
 const READ: usize = 64 << 10;
+/// Bytes of answers that wait for a client before nothing more is taken from it or its server.
+const MOST_UNREAD: usize = 8 << 20;
 /// How long a server may not read before it is given up.
 const STALLED: std::time::Duration = std::time::Duration::from_secs(30);
