@@ -236,11 +236,7 @@ fn write_output(
                 let mut bytes = Vec::with_capacity(line.len() + 1);
                 bytes.extend_from_slice(line);
                 bytes.push(b'\n');
-                if output
-                    .write_all(&bytes)
-                    .and_then(|()| output.flush())
-                    .is_err()
-                {
+                if !put(&bytes, is_pipe, output, shared) {
                     return Ok(Ended::ClientGone);
                 }
                 if token != 0 {
@@ -255,6 +251,39 @@ fn write_output(
             Kind::Control | Kind::Delivered | Kind::TooLong => return Err(FrameFault::Length),
         }
     }
+}
+
+/// Writes a line. False when the client is gone, or its grace is over while it does not read: a write into a full pipe
+/// would keep this process from ending.
+fn put(line: &[u8], is_pipe: bool, output: &mut (impl Write + AsFd), shared: &Shared) -> bool {
+    if !is_pipe {
+        return output.write_all(line).and_then(|()| output.flush()).is_ok();
+    }
+    for part in line.chunks(ATOMIC) {
+        while !is_writable(output.as_fd()) {
+            if shared.is_over() {
+                return false;
+            }
+        }
+        if output
+            .write_all(part)
+            .and_then(|()| output.flush())
+            .is_err()
+        {
+            return false;
+        }
+    }
+    true
+}
+
+/// Waits a while for a pipe to take [`ATOMIC`] bytes without blocking. A broken pipe counts: writing to it tells.
+fn is_writable(output: BorrowedFd<'_>) -> bool {
+    let mut ends = [PollFd::from_borrowed_fd(output, PollFlags::OUT)];
+    let wait = Timespec {
+        tv_sec: 0,
+        tv_nsec: 50_000_000,
+    };
+    matches!(rustix::event::poll(&mut ends, Some(&wait)), Ok(1..))
 }
 
 //= PROFILE §5: an answer that was not read is not delivered
@@ -286,6 +315,8 @@ fn drained(output: BorrowedFd<'_>, shared: &Shared) -> bool {
 }
 
 const CHUNK: usize = 64 << 10;
+/// A pipe that polls writable takes so much without blocking (PIPE_BUF).
+const ATOMIC: usize = 4096;
 /// Lines taken from the client that the socket has no room for yet.
 const MOST_QUEUED: usize = 16;
 const GRACE: Duration = Duration::from_millis(1500);
