@@ -1,6 +1,6 @@
 //! The applied configuration: closed, canonical, compiled. The gate runs from this and from nothing else.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -83,16 +83,7 @@ impl Applied {
     /// # Errors
     /// When the bytes are not canonical, not closed, or no longer hold together.
     pub fn from_snapshot(bytes: &[u8]) -> Result<Self, SnapshotFault> {
-        let limits = json::Limits {
-            max_bytes: SNAPSHOT_BYTES,
-            max_depth: 80,
-            case: CaseRule::Allow,
-        };
-        let value =
-            json::parse(bytes, &limits).map_err(|fault| SnapshotFault(fault.to_string()))?;
-        let model =
-            json::from_value::<Model>(&value).map_err(|fault| SnapshotFault(fault.to_string()))?;
-        let applied = Self::compile(model).map_err(|problems| {
+        let applied = Self::compile(model_of(bytes)?).map_err(|problems| {
             SnapshotFault(
                 problems
                     .into_iter()
@@ -165,6 +156,28 @@ impl Applied {
     pub fn servers(&self) -> impl ExactSizeIterator<Item = &Server> {
         self.servers.values()
     }
+}
+
+/// Every name in any server's `pass_env`, from a snapshot that is not compiled: for whoever starts the gate.
+///
+/// # Errors
+/// When the bytes are no snapshot.
+pub fn passed_names(snapshot: &[u8]) -> Result<BTreeSet<String>, SnapshotFault> {
+    let servers = model_of(snapshot)?.servers;
+    Ok(servers
+        .into_values()
+        .flat_map(|server| server.pass_env)
+        .collect())
+}
+
+fn model_of(snapshot: &[u8]) -> Result<Model, SnapshotFault> {
+    let limits = json::Limits {
+        max_bytes: SNAPSHOT_BYTES,
+        max_depth: 80,
+        case: CaseRule::Allow,
+    };
+    let value = json::parse(snapshot, &limits).map_err(|fault| SnapshotFault(fault.to_string()))?;
+    json::from_value::<Model>(&value).map_err(|fault| SnapshotFault(fault.to_string()))
 }
 
 impl fmt::Debug for Applied {

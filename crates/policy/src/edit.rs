@@ -105,7 +105,44 @@ pub fn set_pin(
     Ok(document.to_string())
 }
 
-/// Takes the entry of a function out, because its server no longer has it.
+/// Adds a root.
+///
+/// # Errors
+/// When the text is not TOML, or `roots` is no table.
+pub fn with_root(
+    text: &str,
+    name: &str,
+    path: &str,
+    recoverable: bool,
+) -> Result<String, EditFault> {
+    let mut document = parse(text)?;
+    let roots = table(document.as_table_mut(), "roots", true)?;
+    let mut root = Table::new();
+    root.insert("path", Item::Value(path.into()));
+    root.insert("recoverable", Item::Value(recoverable.into()));
+    roots.insert(name, Item::Table(root));
+    Ok(document.to_string())
+}
+
+/// Sets the pinned digest of a server's entry file, or takes it out.
+///
+/// # Errors
+/// When the text is not TOML or there is no such server.
+pub fn with_entry_pin(text: &str, server: &str, digest: Option<&str>) -> Result<String, EditFault> {
+    let mut document = parse(text)?;
+    let table = document
+        .get_mut("servers")
+        .and_then(|servers| servers.get_mut(server))
+        .and_then(Item::as_table_like_mut)
+        .ok_or_else(|| EditFault::Missing(server.to_owned()))?;
+    match digest {
+        Some(digest) => set(table, "entry", digest.into()),
+        None => drop(table.remove("entry")),
+    }
+    Ok(document.to_string())
+}
+
+/// Takes the entry of a function out, and its own line in the agent's allowlist, because its server no longer has it.
 ///
 /// # Errors
 /// When the text is not TOML.
@@ -118,6 +155,14 @@ pub fn remove_tool(text: &str, server: &str, function: &str) -> Result<String, E
         .and_then(Item::as_table_like_mut);
     if let Some(tools) = tools {
         tools.remove(function);
+    }
+    let allow = document
+        .get_mut("agent")
+        .and_then(|agent| agent.get_mut("allow"))
+        .and_then(Item::as_array_mut);
+    if let Some(allow) = allow {
+        let gone = format!("{server}/{function}");
+        allow.retain(|rule| rule.as_str() != Some(gone.as_str()));
     }
     Ok(document.to_string())
 }
@@ -228,6 +273,9 @@ fn entry(tool: &Proposed) -> Table {
     }
     if tool.irreversible {
         table.insert("irreversible", Item::Value(true.into()));
+    }
+    if !tool.recursive {
+        table.insert("recursive", Item::Value(false.into()));
     }
     if let Some(errors) = tool.errors {
         table.insert(

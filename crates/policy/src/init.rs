@@ -66,6 +66,13 @@ allow = []
 id = "general"
 declared = "What the user asks of this agent"
 
+# Times; these are the defaults. `hold`: how long a call is held open while you decide. Most clients give up after 60 s,
+# so it ends before. `ticket`: how long you may decide at all; a call approved after its hold goes through when an equal
+# one comes.
+# [limits]
+# hold = "45s"
+# ticket = "15m"
+
 # Folders that servers may be given. `recoverable = true` says that you can get a lost file back
 # (version control, snapshots): writes in there pass without asking.
 "#;

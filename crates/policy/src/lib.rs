@@ -31,7 +31,7 @@ mod schema;
 mod server;
 mod tool;
 
-pub use applied::{Applied, SnapshotFault, allowlisted};
+pub use applied::{Applied, SnapshotFault, allowlisted, passed_names};
 pub use change::{Change, Effect, changes};
 pub use definition::{Definition, DefinitionFault, definition_digest, is_name};
 pub use diagnostics::{Diagnostic, Diagnostics};

@@ -239,7 +239,8 @@ impl Default for Limits {
             authority: 10_000,
             permit: 1_000,
             ticket: 900_000,
-            hold: 120_000,
+            // Most clients give up after 60 s: held longer, a call would be approved after its caller has gone.
+            hold: 45_000,
             decision: 5_000,
             arguments_bytes: 1 << 20,
             message_bytes: 1 << 24,
@@ -295,6 +296,9 @@ pub(crate) struct ToolModel {
     pub(crate) purposes: Vec<String>,
     pub(crate) aliases: Vec<String>,
     pub(crate) irreversible: bool,
+    /// Whether it reaches into what lies beneath a path it names. A digest of the time before the key stays as it was.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub(crate) recursive: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) errors: Option<ErrorMeaning>,
     /// Milliseconds.
@@ -322,6 +326,7 @@ impl ToolModel {
             purposes: Vec::new(),
             aliases: Vec::new(),
             irreversible: false,
+            recursive: true,
             errors: None,
             timeout: None,
             idempotency: Idempotency::None,
@@ -329,4 +334,16 @@ impl ToolModel {
             enabled: true,
         }
     }
+}
+
+const fn yes() -> bool {
+    true
+}
+
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde asks for"
+)]
+const fn is_yes(value: &bool) -> bool {
+    *value
 }

@@ -36,6 +36,8 @@ pub struct Proposed {
     pub roles: BTreeMap<String, Role>,
     /// Asks even inside a recoverable root.
     pub irreversible: bool,
+    /// Reaches into what lies beneath a path it names.
+    pub recursive: bool,
     /// What error results mean, when it is not the server's default.
     pub errors: Option<ErrorMeaning>,
     /// Whether the server takes an idempotency key.
@@ -133,6 +135,8 @@ fn known(
         recipient: entry.recipient.clone().unwrap_or_default().pointers,
         roles: entry.roles.clone(),
         irreversible: entry.irreversible,
+        // That a function stays at the path it names was reviewed for one definition only.
+        recursive: entry.recursive || !reviewed,
         // What errors mean was reviewed for one definition only.
         errors: entry.errors.filter(|_| reviewed),
         idempotency: entry.idempotency,
@@ -221,6 +225,7 @@ fn unplaced(server: &str, definition: &Definition) -> Proposed {
         recipient: BTreeMap::new(),
         roles: BTreeMap::new(),
         irreversible: false,
+        recursive: true,
         errors: None,
         idempotency: Idempotency::None,
         enabled: true,

@@ -27,9 +27,15 @@ pub trait Paths {
     /// Whether a canonical path is, or lies beneath, a file or folder of the gate or of a client's configuration.
     fn forbidden(&self, path: &Path) -> bool;
 
-    /// Whether a forbidden file or folder lies beneath a canonical path, so that moving or replacing the path would
-    /// reach it.
+    /// Whether a forbidden file or folder lies, or by its name would lie, beneath a canonical path, so that moving or
+    /// replacing the path would reach it.
     fn holds_forbidden(&self, path: &Path) -> bool;
+
+    /// Whether the gate's own files, or the user's clients', lie beneath a canonical path, so that even searching or
+    /// walking the path would reach them. Where nothing else is known, whatever is forbidden.
+    fn holds_private(&self, path: &Path) -> bool {
+        self.holds_forbidden(path)
+    }
 }
 
 /// A path has no canonical form.
@@ -129,7 +135,8 @@ impl ToolEntry {
         let finder = Finder {
             paths,
             server,
-            class: self.class,
+            reads: self.class == ConsequenceClass::Informational,
+            recursive: self.recursive,
         };
         if let Some(file) = &rule.file {
             targets.push(finder.target(Kind::Path, file)?);
@@ -265,7 +272,8 @@ const VERSION_CONTROL: [&str; 4] = [".git", ".hg", ".svn", ".jj"];
 struct Finder<'a> {
     paths: &'a dyn Paths,
     server: &'a Server,
-    class: ConsequenceClass,
+    reads: bool,
+    recursive: bool,
 }
 
 impl Finder<'_> {
@@ -305,8 +313,12 @@ impl Finder<'_> {
     }
 
     fn scope(&self, path: &Path) -> Scope {
-        let changes = self.class != ConsequenceClass::Informational;
-        if self.paths.forbidden(path) || (changes && self.paths.holds_forbidden(path)) {
+        //= PROFILE §10: the gate's and the clients' files are no target, neither by name nor beneath a folder
+        // A change of a folder may always concern what is in it; a project's own client files only where it really does.
+        let reached = self.paths.forbidden(path)
+            || ((self.recursive || !self.reads) && self.paths.holds_private(path))
+            || (self.recursive && !self.reads && self.paths.holds_forbidden(path));
+        if reached {
             return Scope::Forbidden;
         }
         // `starts_with` compares whole components, so `/srv/work2` is not in `/srv/work`.

@@ -28,6 +28,8 @@ pub struct ToolEntry {
     pub purposes: Vec<String>,
     /// It asks even inside a recoverable root.
     pub irreversible: bool,
+    /// It reaches into what lies beneath a path it names: searching, walking, moving or replacing a folder.
+    pub recursive: bool,
     /// What its own error results mean.
     pub errors: ErrorMeaning,
     /// How long an answer may take.
@@ -73,6 +75,7 @@ impl ToolEntry {
             act_type: model.act_type,
             purposes: model.purposes.clone(),
             irreversible: model.irreversible,
+            recursive: model.recursive,
             errors: model.errors.unwrap_or(server.errors),
             timeout: Duration::from_millis(model.timeout.unwrap_or(server.timeout)),
             idempotency: model.idempotency,

@@ -74,6 +74,13 @@ fn each_change_goes_the_way_it_says() {
             Effect::Narrows,
         ),
         (
+            "recursive",
+            &base,
+            &with("recursive = false"),
+            Effect::Widens,
+            Effect::Narrows,
+        ),
+        (
             "irreversible",
             &with("irreversible = true"),
             &base,
@@ -456,6 +463,24 @@ proptest! {
         prop_assert_eq!(again.snapshot(), applied.snapshot());
         prop_assert!(changes(Some(&applied), &again).is_empty());
     }
+}
+
+/// Found by the law above: a root that goes takes the lack of a jurisdiction with it.
+#[test]
+fn an_inner_root_without_a_jurisdiction_that_goes_widens() {
+    let mut with = vec![0; KNOBS.len()];
+    // The jurisdiction is that of `work`; `inner` promises as much as it.
+    (with[4], with[8], with[10]) = (1, 1, 1);
+    let mut without = with.clone();
+    without[10] = 0;
+    let (old, new) = (built(&with).unwrap(), built(&without).unwrap());
+    assert!(
+        decided(&old)
+            .iter()
+            .zip(decided(&new))
+            .any(|(old, new)| new < *old)
+    );
+    assert!(effects(&old, &new).contains(&Effect::Widens));
 }
 
 #[test]

@@ -144,6 +144,27 @@ fn ordinary_work_passes_and_the_rest_asks() {
         ),
         ("filesystem", &no_env(), "list_allowed_directories", "{}", 0),
         (
+            "filesystem",
+            &no_env(),
+            "directory_tree",
+            r#"{"path":"/home"}"#,
+            2,
+        ),
+        (
+            "filesystem",
+            &no_env(),
+            "list_directory",
+            r#"{"path":"/home"}"#,
+            1,
+        ),
+        (
+            "git",
+            &no_env(),
+            "git_checkout",
+            r#"{"repo_path":"/work","branch_name":"b"}"#,
+            1,
+        ),
+        (
             "git",
             &no_env(),
             "git_status",
@@ -247,6 +268,10 @@ fn another_definition_is_never_called_reviewed() {
     assert_eq!(
         proposed[0].errors, None,
         "what errors mean is not carried over"
+    );
+    assert!(
+        proposed[0].recursive && !proposed[1].recursive,
+        "nor that it stays at the path it names"
     );
     let elsewhere = propose(
         "s",
@@ -393,8 +418,44 @@ fn edits_keep_comments_and_order_and_the_template_loads() {
     assert!(second.contains("# looked at on Monday"));
     assert!(read(&second, &pins(&[("s", std::slice::from_ref(&other))])).is_ok());
     assert!(edit::set_pin(&second, "t", "f", &other.digest).is_err());
+    let alone = second.replace("allow = [\"s\"]", "allow = [\"s/f\", \"s/g\"]");
+    let gone = edit::remove_tool(&alone, "s", "f").unwrap();
+    assert!(
+        gone.contains("allow = [ \"s/g\"]") || gone.contains("allow = [\"s/g\"]"),
+        "{gone}"
+    );
+    assert!(read(&gone, &pins(&[("s", &[definition("g", &[])])])).is_ok());
     let third = edit::remove_tool(&second, "s", "f").unwrap();
+    assert!(
+        third.contains("allow = [\"s\"]"),
+        "a whole server stays allowed"
+    );
     assert!(read(&third, &pins(&[("s", &[definition("g", &[])])])).is_ok());
+}
+
+#[test]
+fn roots_and_the_entry_pin_are_edited_and_comments_stay() {
+    let text =
+        "version = 1 # one\n\n[roots.work]\npath = \"/w\"\n\n[servers.s]\nentry = \"A\" # seen\n";
+    let rooted = edit::with_root(text, "src", "/home/a/src", true).unwrap();
+    assert!(rooted.contains("# one"));
+    assert!(rooted.contains("[roots.src]\npath = \"/home/a/src\"\nrecoverable = true"));
+    let pinned = edit::with_entry_pin(text, "s", Some("B")).unwrap();
+    assert!(pinned.contains("entry = \"B\" # seen"));
+    let bare = edit::with_entry_pin(text, "s", None).unwrap();
+    assert!(!bare.contains("entry"));
+    assert!(edit::with_entry_pin(text, "t", None).is_err());
+    assert!(edit::with_root("roots = 1", "a", "/a", false).is_err());
+}
+
+#[test]
+fn the_names_passed_on_are_read_from_a_snapshot_alone() {
+    let text = "version = 1\n[servers.s]\ncommand = [\"/bin/s\"]\npass_env = [\"TOKEN\", \"HOME\"]\n\
+                [servers.t]\ncommand = [\"/bin/t\"]\npass_env = [\"TOKEN\"]\n";
+    let applied = read(text, &pins(&[("s", &[]), ("t", &[])])).unwrap();
+    let names = lychgate_policy::passed_names(&applied.snapshot()).unwrap();
+    assert_eq!(names.into_iter().collect::<Vec<_>>(), ["HOME", "TOKEN"]);
+    assert!(lychgate_policy::passed_names(b"{}").is_err());
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn files_are_placed_by_whole_components_after_links_and_dots() {
     let read = single(
         "",
         &["path"],
-        "class = \"INFORMATIONAL\"\ndestination = { path = [\"/path\"] }",
+        "class = \"INFORMATIONAL\"\nrecursive = false\ndestination = { path = [\"/path\"] }",
     )
     .unwrap();
     let write = single(
@@ -87,6 +87,29 @@ fn files_are_placed_by_whole_components_after_links_and_dots() {
         Some(Scope::Forbidden),
         "but not moved away"
     );
+}
+
+#[test]
+fn what_reaches_beneath_a_folder_reaches_no_file_of_the_gate() {
+    for (class, recursive, expected) in [
+        ("INFORMATIONAL", "", Scope::Forbidden),
+        ("INFORMATIONAL", "recursive = true", Scope::Forbidden),
+        ("INFORMATIONAL", "recursive = false", Scope::OutsideRoots),
+        ("PERSISTENT_STATE_CHANGE", "", Scope::Forbidden),
+        (
+            "PERSISTENT_STATE_CHANGE",
+            "recursive = false",
+            Scope::Forbidden,
+        ),
+    ] {
+        let entry =
+            format!("class = \"{class}\"\n{recursive}\ndestination = {{ path = [\"/path\"] }}");
+        let applied = single("", &["path"], &entry).unwrap();
+        let found = scope(&applied, "/home/alice/.config");
+        assert_eq!(found, Some(expected), "{class} {recursive}");
+        let beside = scope(&applied, "/home/alice/.cache");
+        assert_eq!(beside, Some(Scope::OutsideRoots), "{class} {recursive}");
+    }
 }
 
 #[test]

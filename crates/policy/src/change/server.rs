@@ -142,7 +142,9 @@ fn roots(
                 .get(root)
                 .is_some_and(|root| root.recoverable)
         });
-        let effect = if !promised && outer {
+        // And where destinations need a jurisdiction, the outer root may have one that the inner one had not.
+        let judged = new_model.jurisdictions.is_some();
+        let effect = if outer && !promised || judged {
             Effect::Widens
         } else {
             Effect::Narrows
@@ -194,6 +196,12 @@ fn tool(
         &format!("{what}: irreversible"),
         old.irreversible,
         new.irreversible,
+        false,
+    );
+    list.switch(
+        &format!("{what}: recursive"),
+        old.recursive,
+        new.recursive,
         false,
     );
     let meaning = |tool: &ToolModel, server: &ServerModel| tool.errors.unwrap_or(server.errors);

@@ -89,6 +89,7 @@ fn entry(reader: &mut Reader<'_>, section: &Section<'_, '_>) -> ToolModel {
         purposes: reader.list(section, "purposes").unwrap_or_default(),
         aliases: reader.list(section, "aliases").unwrap_or_default(),
         irreversible: reader.flag(section, "irreversible").unwrap_or(false),
+        recursive: reader.flag(section, "recursive").unwrap_or(true),
         errors: reader.word(section, "errors", &ERRORS),
         timeout: reader.duration(section, "timeout"),
         idempotency: reader
@@ -146,7 +147,7 @@ const SERVER_KEYS: [&str; 12] = [
     "methods",
 ];
 
-const TOOL_KEYS: [&str; 14] = [
+const TOOL_KEYS: [&str; 15] = [
     "definition",
     "class",
     "act_type",
@@ -156,6 +157,7 @@ const TOOL_KEYS: [&str; 14] = [
     "purposes",
     "aliases",
     "irreversible",
+    "recursive",
     "errors",
     "timeout",
     "idempotency",
