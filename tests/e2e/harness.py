@@ -145,15 +145,20 @@ class Lychgate:
         [found] = [act for act in self.acts() if act["id"] == id]
         return found
 
+    def status(self) -> dict | None:
+        """How the gate is; nothing when none runs, or one that is on its way out."""
+        done = self.run("gate", "status", "--json", status=None)
+        return json.loads(done.stdout) if done.returncode == 0 else None
+
     def pid(self) -> int:
         """The gate's process."""
-        return self.json("gate", "status")["pid"]
+        return self.status()["pid"]
 
     def kill(self) -> None:
         """Ends the gate as a crash would, and waits until it is gone."""
         pid = self.pid()
         os.kill(pid, signal.SIGKILL)
-        until(lambda: not Path(f"/proc/{pid}/cmdline").exists() or is_zombie(pid), "the gate's end")
+        until(lambda: is_zombie(pid), "the gate's end")
 
     # -- clients --------------------------------------------------------------------------------
 
@@ -216,8 +221,10 @@ def processes_of(folder: Path) -> Iterator[tuple[int, str]]:
 
 
 def is_zombie(pid: int) -> bool:
+    """Whether a process has ended with all its threads, waited for or not: its files are closed."""
     with contextlib.suppress(OSError):
-        return ") Z" in Path(f"/proc/{pid}/stat").read_text()
+        threads = os.listdir(f"/proc/{pid}/task")
+        return threads == [str(pid)] and ") Z" in Path(f"/proc/{pid}/stat").read_text()
     return True
 
 
