@@ -11,6 +11,7 @@
 mod layers;
 mod peers;
 mod steps;
+mod supply;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -21,6 +22,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
 
   test            everything, in the order below (what CI runs)
   layers          direction of imports; who may start a process
+  supply          licences, bans and sources of all dependencies, as deny.toml says
   peers           installs the pinned MCP clients and servers into target/peers
   e2e [ARG…]      the end-to-end tests; arguments go to pytest
 ";
@@ -33,6 +35,7 @@ fn main() -> ExitCode {
     let done = match (command.as_str(), rest.is_empty()) {
         ("test", true) => test(&root),
         ("layers", true) => layers::check(&root),
+        ("supply", true) => supply::check(&root),
         ("peers", true) => peers::install(&root).map(|_| ()),
         ("e2e", _) => build_binary(&root).and_then(|()| e2e(&root, &rest)),
         _ => {
@@ -75,10 +78,14 @@ fn test(root: &Path) -> Result<(), Failure> {
         )
     })?;
     steps.run("layers", || layers::check(root))?;
+    steps.run("supply", || supply::check(root))?;
     if has_subcommand(root, "deny") {
         steps.run("deny", || cargo(root, &["deny", "check"]))?;
     } else {
-        steps.skipped("deny", "cargo-deny is not installed");
+        steps.skipped(
+            "deny",
+            "cargo-deny is not installed; advisories were not looked at",
+        );
     }
     steps.run("build", || {
         cargo(root, &["build", "--workspace", "--all-targets"])

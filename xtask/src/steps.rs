@@ -134,6 +134,17 @@ pub(crate) fn metadata(root: &Path) -> Result<Metadata, Failure> {
         .map_err(|error| Failure(format!("cannot read the workspace: {error}")))
 }
 
+/// The same with every dependency for one target, of exactly the versions in the lock file.
+pub(crate) fn metadata_with_dependencies(root: &Path, target: &str) -> Result<Metadata, Failure> {
+    let options = ["--locked", "--filter-platform", target].map(ToOwned::to_owned);
+    MetadataCommand::new()
+        .manifest_path(root.join("Cargo.toml"))
+        .features(CargoOpt::AllFeatures)
+        .other_options(options)
+        .exec()
+        .map_err(|error| Failure(format!("cannot read the dependencies: {error}")))
+}
+
 /// Where cargo puts what it builds.
 pub(crate) fn target_dir(root: &Path) -> Result<PathBuf, Failure> {
     Ok(metadata(root)?.target_directory.into_std_path_buf())
