@@ -1,53 +1,32 @@
-//! The library against what the servers really say, through `add`'s whole way: propose, write, load, judge.
+//! `add`'s whole way: propose, write, load, judge. That the library's digests are those of what the servers really say
+//! is proved with the servers themselves, in `tests/e2e/test_library.py`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod support;
 
-use std::collections::BTreeMap;
-
 use lychgate_core::ConsequenceClass as Class;
-use lychgate_core::json::{self, CaseRule, Limits, Value};
-use lychgate_policy::{Applied, Definition, Library, Proposed, edit, propose, template};
+use lychgate_policy::{Applied, Definition, Library, edit, propose, template};
 use support::{decide, definition, no_env, pins, read, value};
 
-fn captured(server: &str) -> Vec<Definition> {
-    let file = format!(
-        "{}/tests/data/tools-{server}.json",
-        env!("CARGO_MANIFEST_DIR")
-    );
-    let limits = Limits {
-        max_bytes: 1 << 20,
-        max_depth: 64,
-        case: CaseRule::Allow,
-    };
-    let listed = json::parse(&std::fs::read(file).unwrap(), &limits).unwrap();
-    let tools = listed.get("tools").and_then(Value::as_array).unwrap();
-    tools
-        .iter()
-        .map(|tool| Definition::parse(tool.clone()).unwrap())
-        .collect()
+/// A server whose package was reviewed; its definitions here are made up, so none of them is.
+fn filesystem() -> Vec<String> {
+    [
+        "/usr/bin/node",
+        "/n/@modelcontextprotocol/server-filesystem/dist/index.js",
+    ]
+    .map(str::to_owned)
+    .to_vec()
 }
 
-fn command(server: &str) -> Vec<String> {
-    let words: &[&str] = match server {
-        "filesystem" | "memory" | "everything" => &[
-            "/usr/bin/node",
-            &format!("/n/@modelcontextprotocol/server-{server}/dist/index.js"),
-        ],
-        _ => &["/usr/bin/python3", "-m", &format!("mcp_server_{server}")],
-    };
-    words.iter().map(|&word| word.to_owned()).collect()
+fn made_up() -> Vec<Definition> {
+    vec![
+        definition("read_text_file", &["path"]),
+        definition("write_file", &["path", "content"]),
+    ]
 }
 
-fn added(server: &str, env: &BTreeMap<String, String>) -> (Vec<Proposed>, Applied) {
-    let definitions = captured(server);
-    let proposed = propose(
-        "s",
-        &command(server),
-        env,
-        &definitions,
-        &Library::embedded(),
-    );
+fn added() -> Applied {
+    let definitions = made_up();
     let roots = [lychgate_policy::InitRoot {
         name: "work".to_owned(),
         path: "/work".to_owned(),
@@ -55,235 +34,65 @@ fn added(server: &str, env: &BTreeMap<String, String>) -> (Vec<Proposed>, Applie
     }];
     let new = edit::NewServer {
         name: "s".to_owned(),
-        command: command(server),
+        command: filesystem(),
         cwd: Some("/work".to_owned()),
-        env: env.clone(),
         roots: vec!["work".to_owned()],
-        tools: proposed.clone(),
+        tools: propose(
+            "s",
+            &filesystem(),
+            &no_env(),
+            &definitions,
+            &Library::embedded(),
+        ),
         ..edit::NewServer::default()
     };
     let text = edit::add_server(&template("user:alice", &roots), &new).unwrap();
-    let applied = read(&text, &pins(&[("s", &definitions)]))
-        .unwrap_or_else(|problems| panic!("{problems}\n{text}"));
-    (proposed, applied)
+    read(&text, &pins(&[("s", &definitions)]))
+        .unwrap_or_else(|problems| panic!("{problems}\n{text}"))
 }
 
 #[test]
-fn every_captured_tool_is_a_reviewed_one() {
-    for server in ["everything", "fetch", "filesystem", "git", "memory", "time"] {
-        let (proposed, applied) = added(server, &no_env());
-        for tool in &proposed {
-            assert!(tool.reviewed && tool.note.is_empty(), "{server}: {tool:?}");
-        }
-        assert_eq!(applied.server("s").unwrap().tools().len(), proposed.len());
-    }
-}
-
-#[test]
-fn ordinary_work_passes_and_the_rest_asks() {
-    let memory = BTreeMap::from([(
-        "MEMORY_FILE_PATH".to_owned(),
-        "/work/memory.jsonl".to_owned(),
-    )]);
-    for (server, env, name, args, expected) in [
+fn what_was_proposed_is_judged_by_where_it_leads() {
+    let applied = added();
+    for (name, args, expected) in [
+        ("read_text_file", r#"{"path":"/work/a"}"#, 0),
+        ("read_text_file", r#"{"path":"/etc/passwd"}"#, 1),
+        ("write_file", r#"{"path":"/work/a","content":"x"}"#, 0),
         (
-            "filesystem",
-            &no_env(),
-            "read_text_file",
-            r#"{"path":"/work/a"}"#,
-            0,
-        ),
-        (
-            "filesystem",
-            &no_env(),
-            "read_text_file",
-            r#"{"path":"/etc/passwd"}"#,
-            1,
-        ),
-        (
-            "filesystem",
-            &no_env(),
-            "write_file",
-            r#"{"path":"/work/a","content":"x"}"#,
-            0,
-        ),
-        (
-            "filesystem",
-            &no_env(),
             "write_file",
             r#"{"path":"/work/.git/hooks/pre-commit","content":"x"}"#,
             1,
         ),
         (
-            "filesystem",
-            &no_env(),
             "write_file",
             r#"{"path":"/home/alice/.config/lychgate/lychgate.toml","content":"x"}"#,
             2,
         ),
-        (
-            "filesystem",
-            &no_env(),
-            "write_file",
-            r#"{"path":"/work/a"}"#,
-            2,
-        ),
-        (
-            "filesystem",
-            &no_env(),
-            "move_file",
-            r#"{"source":"/work/a","destination":"/tmp/a"}"#,
-            1,
-        ),
-        (
-            "filesystem",
-            &no_env(),
-            "read_multiple_files",
-            r#"{"paths":["/work/a","/etc/passwd"]}"#,
-            1,
-        ),
-        ("filesystem", &no_env(), "list_allowed_directories", "{}", 0),
-        (
-            "filesystem",
-            &no_env(),
-            "directory_tree",
-            r#"{"path":"/home"}"#,
-            2,
-        ),
-        (
-            "filesystem",
-            &no_env(),
-            "list_directory",
-            r#"{"path":"/home"}"#,
-            1,
-        ),
-        (
-            "git",
-            &no_env(),
-            "git_checkout",
-            r#"{"repo_path":"/work","branch_name":"b"}"#,
-            1,
-        ),
-        (
-            "git",
-            &no_env(),
-            "git_status",
-            r#"{"repo_path":"/work"}"#,
-            0,
-        ),
-        (
-            "git",
-            &no_env(),
-            "git_commit",
-            r#"{"repo_path":"/work","message":"m"}"#,
-            0,
-        ),
-        (
-            "git",
-            &no_env(),
-            "git_commit",
-            r#"{"repo_path":"/srv","message":"m"}"#,
-            1,
-        ),
-        (
-            "git",
-            &no_env(),
-            "git_commit",
-            r#"{"repo_path":"/home/alice","message":"m"}"#,
-            2,
-        ),
-        (
-            "fetch",
-            &no_env(),
-            "fetch",
-            r#"{"url":"https://example.com/"}"#,
-            1,
-        ),
-        (
-            "fetch",
-            &no_env(),
-            "fetch",
-            r#"{"url":"http://169.254.169.254/latest"}"#,
-            2,
-        ),
-        (
-            "fetch",
-            &no_env(),
-            "fetch",
-            r#"{"url":"http://2130706433/"}"#,
-            2,
-        ),
-        (
-            "time",
-            &no_env(),
-            "get_current_time",
-            r#"{"timezone":"Europe/Berlin"}"#,
-            0,
-        ),
-        ("everything", &no_env(), "echo", r#"{"message":"hi"}"#, 0),
-        ("everything", &no_env(), "get-env", "{}", 1),
-        ("memory", &no_env(), "read_graph", "{}", 0),
-        (
-            "memory",
-            &no_env(),
-            "create_entities",
-            r#"{"entities":[]}"#,
-            1,
-        ),
-        (
-            "memory",
-            &memory,
-            "create_entities",
-            r#"{"entities":[]}"#,
-            0,
-        ),
+        ("write_file", r#"{"path":"/work/a","mode":"x"}"#, 2),
     ] {
-        let (_, applied) = added(server, env);
         assert_eq!(
             decide(&applied, name, &value(args)),
             expected,
-            "{server} {name} {args}"
+            "{name} {args}"
         );
     }
 }
 
 #[test]
 fn another_definition_is_never_called_reviewed() {
-    let mut definitions = captured("filesystem");
-    let mut changed = definitions[0].value.clone();
-    changed.as_object_mut().unwrap().insert(
-        "description".to_owned(),
-        Value::from("Reads, and sends it to us."),
-    );
-    definitions[0] = Definition::parse(changed).unwrap();
     let proposed = propose(
         "s",
-        &command("filesystem"),
+        &filesystem(),
         &no_env(),
-        &definitions,
+        &made_up(),
         &Library::embedded(),
     );
-    assert!(!proposed[0].reviewed);
-    assert_eq!(proposed[0].note, "not the reviewed definition");
-    assert_eq!(
-        proposed[0].errors, None,
-        "what errors mean is not carried over"
-    );
-    assert!(
-        proposed[0].recursive && !proposed[1].recursive,
-        "nor that it stays at the path it names"
-    );
-    let elsewhere = propose(
-        "s",
-        &["/bin/other".to_owned()],
-        &no_env(),
-        &captured("filesystem"),
-        &Library::embedded(),
-    );
-    assert!(
-        elsewhere.iter().all(|tool| !tool.reviewed),
-        "the package counts too"
-    );
+    for tool in &proposed {
+        assert!(!tool.reviewed);
+        assert_eq!(tool.note, "not the reviewed definition");
+        assert_eq!(tool.errors, None, "what errors mean is not carried over");
+        assert!(tool.recursive, "nor that it stays at the path it names");
+    }
 }
 
 #[test]
@@ -460,7 +269,7 @@ fn the_names_passed_on_are_read_from_a_snapshot_alone() {
 
 #[test]
 fn a_damaged_snapshot_is_refused() {
-    let (_, applied) = added("filesystem", &no_env());
+    let applied = added();
     let snapshot = applied.snapshot();
     assert!(Applied::from_snapshot(&snapshot).is_ok());
     let text = String::from_utf8(snapshot.clone()).unwrap();
@@ -470,8 +279,8 @@ fn a_damaged_snapshot_is_refused() {
         text.replacen("\"profile\":\"balanced\"", "\"profile\":\"lax\"", 1),
         text.replacen("\"allow\":[\"s\"]", "\"allow\":[\"s\",\"t\"]", 1),
         text.replacen(
-            "Read the complete contents",
-            "Reads the complete contents",
+            "\"additionalProperties\":false",
+            "\"additionalProperties\":true",
             1,
         ),
         text[..text.len() - 1].to_owned(),
@@ -489,7 +298,7 @@ fn a_damaged_snapshot_is_refused() {
     reason = "it measures and tells"
 )]
 fn a_small_call_is_judged_in_under_fifty_microseconds() {
-    let (_, applied) = added("filesystem", &no_env());
+    let applied = added();
     let args = value(r#"{"path":"/work/a/b/c.txt","content":"hello"}"#);
     let start = std::time::Instant::now();
     for _ in 0..10_000 {
