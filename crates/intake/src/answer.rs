@@ -98,40 +98,37 @@ pub fn denial_answer(id: &RequestId, method: &ActingMethod, denial: &Denial, era
     if method.answers_with_tool_result() {
         denial_result(id, denial, era)
     } else {
-        error(
-            id,
-            error_code(denial.code),
-            &denial.text(),
-            Some(denial.decision()),
-        )
+        denial_error(Some(id), denial)
     }
 }
 
-/// The answer to a message that is not taken; `None` when nobody can be answered.
+/// The JSON-RPC error line that denies a request, without a line end. Without an id (`null`) only what cannot be read
+/// is answered.
 #[must_use]
-pub fn fault_answer(fault: &ClientFault) -> Option<Vec<u8>> {
-    let id = fault.id.as_ref()?;
-    let denial = Denial {
-        pointer: Some(fault.pointer.clone()),
-        ..Denial::new(fault.code)
-    };
-    let method = fault
-        .method
-        .clone()
-        .unwrap_or(ActingMethod::Listed(String::new()));
-    Some(denial_answer(id, &method, &denial, fault.era))
+pub fn denial_error(id: Option<&RequestId>, denial: &Denial) -> Vec<u8> {
+    let id = id.map_or_else(|| b"null".to_vec(), RequestId::to_json);
+    line(&id, Err(&jcs::to_bytes(&error_object(denial))))
 }
 
-/// The answer to a method that is neither known nor listed.
+/// The JSON-RPC error object of a denial: the constant sentence of its code, and the decision object as `data`.
 #[must_use]
-pub fn method_refused(id: &RequestId) -> Vec<u8> {
-    let denial = Denial::new(Code::ToolNotAuthorized);
-    error(
-        id,
-        error_code(denial.code),
-        "This method is not available.",
-        Some(denial.decision()),
-    )
+pub fn error_object(denial: &Denial) -> Value {
+    error(denial.code, &denial.text(), denial.decision())
+}
+
+/// The answer to a message that is not taken, with the denial that was recorded for it; `None` when nobody can be
+/// answered. The place at fault is named as long as the denial is for that fault.
+#[must_use]
+pub fn fault_answer(fault: &ClientFault, denial: &Denial) -> Option<Vec<u8>> {
+    let id = fault.id.as_ref()?;
+    let mut denial = denial.clone();
+    if denial.code == fault.code {
+        denial.pointer = Some(fault.pointer.clone());
+    }
+    Some(match &fault.method {
+        Some(method) => denial_answer(id, method, &denial, fault.era),
+        None => denial_error(Some(id), &denial),
+    })
 }
 
 /// The decision object of an act whose outcome is unknown: for [`mark_result`] and [`indeterminate_result`].
@@ -167,12 +164,12 @@ pub fn indeterminate_answer(
     if method.answers_with_tool_result() {
         indeterminate_result(id, act, era)
     } else {
-        error(
-            id,
-            error_code(Code::TwinUnresolved),
+        let body = error(
+            Code::TwinUnresolved,
             &indeterminate_text(act),
-            Some(indeterminate_decision(act)),
-        )
+            indeterminate_decision(act),
+        );
+        response_bytes(id, Err(&jcs::to_bytes(&body)))
     }
 }
 
@@ -190,19 +187,15 @@ pub fn error_code(code: Code) -> i32 {
     1000 + number.unwrap_or_default()
 }
 
-/// A JSON-RPC error line, without a line end.
-#[must_use]
-pub fn error(id: &RequestId, code: i32, message: &str, data: Option<Value>) -> Vec<u8> {
+fn error(code: Code, message: &str, data: Value) -> Value {
     let mut body = Object::new();
     body.insert(
         "code".to_owned(),
-        Number::from_i64(i64::from(code)).map_or(Value::Null, Value::Number),
+        Number::from_i64(i64::from(error_code(code))).map_or(Value::Null, Value::Number),
     );
     body.insert("message".to_owned(), Value::from(message));
-    if let Some(data) = data {
-        body.insert("data".to_owned(), data);
-    }
-    response_bytes(id, Err(&jcs::to_bytes(&Value::Object(body))))
+    body.insert("data".to_owned(), data);
+    Value::Object(body)
 }
 
 fn tool_result(id: &RequestId, text: &str, decision: Value, era: Era) -> Vec<u8> {
@@ -227,13 +220,17 @@ fn tool_result(id: &RequestId, text: &str, decision: Value, era: Era) -> Vec<u8>
 /// A response line to a client: its own id, and a raw result or error exactly as given, without a line end.
 #[must_use]
 pub fn response_bytes(id: &RequestId, raw: Result<&[u8], &[u8]>) -> Vec<u8> {
+    line(&id.to_json(), raw)
+}
+
+fn line(id: &[u8], raw: Result<&[u8], &[u8]>) -> Vec<u8> {
     let (member, raw) = match raw {
         Ok(result) => ("result", result),
         Err(error) => ("error", error),
     };
     let mut out = b"{\"jsonrpc\":\"2.0\",\"id\":".to_vec();
     out.reserve(raw.len().saturating_add(300));
-    out.extend_from_slice(&id.to_json());
+    out.extend_from_slice(id);
     out.extend_from_slice(b",\"");
     out.extend_from_slice(member.as_bytes());
     out.extend_from_slice(b"\":");

@@ -1,15 +1,17 @@
 //! What a client sends, parsed once and strictly: duplicate keys, case variants in the envelope, unknown members and
 //! anything contradictory are refused (CASES "Parsing").
 
-use lychgate_core::Code;
 use lychgate_core::jcs;
 use lychgate_core::json::{self, CaseRule, FaultKind, Object, Value};
 
 use crate::envelope::{self, items, scan};
+use crate::fault::{LONGEST_METHOD, Place, bare, place_of, recover};
 use crate::id::RequestId;
-use crate::meta::{Era, PROTOCOL_VERSION, era_of};
+use crate::meta::{Era, era_of};
 use crate::method::{ActingMethod, MethodKind, kind};
 use crate::proposal::{Proposal, propose};
+
+pub use crate::fault::ClientFault;
 
 /// What is taken from a client at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,26 +105,6 @@ pub enum ClientNotification {
     },
 }
 
-/// A message that is not taken. It holds what is needed to answer it, as far as that could be read safely.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{reason} at `{pointer}`")]
-pub struct ClientFault {
-    /// The request's id, when the message is a request and its id could be read without doubt.
-    pub id: Option<RequestId>,
-    /// The id of the server's request, when the message is an answer to one: the server waits for it in vain.
-    pub answers: Option<RequestId>,
-    /// The acting method, when the request names one.
-    pub method: Option<ActingMethod>,
-    /// The era, as far as it could be read.
-    pub era: Era,
-    /// EF-001.
-    pub code: Code,
-    /// RFC 6901 pointer into the message; it may repeat a key the client wrote.
-    pub pointer: String,
-    /// What is wrong; it repeats no value.
-    pub reason: Box<str>,
-}
-
 /// Reads one message.
 ///
 /// # Errors
@@ -172,13 +154,6 @@ fn single(bytes: &[u8], limits: &Limits) -> Result<FromClient, ClientFault> {
         raw_size(bytes, limits).map_err(|fault| recover(bytes, fault))?;
     }
     Ok(read)
-}
-
-/// A place and what is wrong there.
-type Place = (String, String);
-
-fn place_of(pointer: &str, reason: impl ToString) -> Place {
-    (pointer.to_owned(), reason.to_string())
 }
 
 /// The strict value, and whether the arguments of a call hold keys that differ only in case: there, and nowhere else,
@@ -348,56 +323,8 @@ fn raw_size(bytes: &[u8], limits: &Limits) -> Result<(), Place> {
     }
 }
 
-/// A fault of a message whose envelope may still tell whom to answer. The lenient scan refuses doubled and
-/// case-variant envelope keys, so an id found is the only one there is.
-fn recover(bytes: &[u8], (pointer, reason): Place) -> ClientFault {
-    let mut fault = bare(&pointer, reason);
-    let Ok(message) = scan(bytes, usize::MAX) else {
-        return fault;
-    };
-    let id = message.get("id").and_then(RequestId::from_raw);
-    let Some(method) = message.get("method") else {
-        fault.answers = id;
-        return fault;
-    };
-    fault.id = id;
-    let limits = json::Limits {
-        max_bytes: LONGEST_METHOD * 6 + 2,
-        max_depth: 1,
-        case: CaseRule::Refuse,
-    };
-    fault.method = json::parse(method, &limits)
-        .ok()
-        .as_ref()
-        .and_then(Value::as_str)
-        .and_then(ActingMethod::from_name);
-    let meta = message
-        .get("params")
-        .and_then(|params| scan(params, usize::MAX).ok())
-        .and_then(|params| params.get("_meta"))
-        .and_then(|meta| scan(meta, usize::MAX).ok());
-    if meta.is_some_and(|meta| meta.get(PROTOCOL_VERSION).is_some()) {
-        fault.era = Era::Modern;
-    }
-    fault
-}
-
-fn bare(pointer: &str, reason: impl ToString) -> ClientFault {
-    ClientFault {
-        id: None,
-        answers: None,
-        method: None,
-        era: Era::Legacy,
-        code: Code::MalformedAct,
-        pointer: pointer.to_owned(),
-        reason: reason.to_string().into_boxed_str(),
-    }
-}
-
 /// The most elements of a batch.
 pub const LARGEST_BATCH: usize = 64;
-/// The longest method name, in bytes.
-const LONGEST_METHOD: usize = 128;
 /// Arguments may be 64 deep; message and params lie round them.
 const DEPTH: usize = 66;
 /// What a JSON-RPC message may hold.

@@ -1,6 +1,6 @@
 //! Fuzz bodies: what must hold for any bytes whatever. A smoke test and a fuzzer call the same functions.
 
-use crate::answer::{fault_answer, mark_result, without_decision};
+use crate::answer::{Denial, fault_answer, mark_result, without_decision};
 use crate::client::{Body, FromClient, Limits, from_client};
 use crate::envelope::well_formed;
 use crate::listing::page;
@@ -18,7 +18,8 @@ pub fn fuzz_client(bytes: &[u8]) -> bool {
 
 fn client_holds(read: &Result<FromClient, crate::ClientFault>) -> bool {
     match read {
-        Err(fault) => fault_answer(fault).is_none_or(|answer| well_formed(&answer, DEPTH).is_ok()),
+        Err(fault) => fault_answer(fault, &Denial::new(fault.code))
+            .is_none_or(|answer| well_formed(&answer, DEPTH).is_ok()),
         Ok(FromClient::Batch(elements)) => elements.iter().all(client_holds),
         Ok(FromClient::Request {
             body: Body::Acts(proposal),

@@ -16,6 +16,7 @@
 pub mod answer;
 pub mod client;
 pub mod envelope;
+mod fault;
 pub mod frame;
 pub mod fuzz;
 pub mod id;
@@ -24,6 +25,7 @@ pub mod meta;
 pub mod method;
 pub mod proposal;
 pub mod rebuild;
+mod scanner;
 pub mod server;
 
 pub use answer::{DECISION_KEY, Denial};

@@ -202,9 +202,10 @@ fn a_denial_tells_a_constant_sentence_the_code_and_ids() {
             .unwrap()
             .as_str()
             .unwrap();
-        assert!(
-            text.starts_with("EF-070 ESCALATION_REQUIRED: ") && text.contains(&act.to_string())
-        );
+        let constant = format!("EF-070 ESCALATION_REQUIRED: {}", denial.code.text());
+        assert_eq!(text, constant);
+        let told = answer.pointer("/result/_meta/dev.lychgate~1decision/act_id");
+        assert_eq!(told.unwrap().as_str(), Some(act.to_string().as_str()));
         assert!(
             !String::from_utf8(bytes).unwrap().contains("secret"),
             "only EF-001 and EF-012 name a place"

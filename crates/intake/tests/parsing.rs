@@ -31,7 +31,11 @@ fn refused(text: impl AsRef<[u8]>) -> ClientFault {
     let fault = read(text).unwrap_err();
     assert_eq!(fault.code, Code::MalformedAct);
     assert_eq!(fault.id, Some(RequestId::Number(1)));
-    let answer = parse(&fault_answer(&fault).unwrap(), &json::Limits::OBJECT).unwrap();
+    let answer = parse(
+        &fault_answer(&fault, &Denial::new(fault.code)).unwrap(),
+        &json::Limits::OBJECT,
+    )
+    .unwrap();
     assert_eq!(answer.get("id").and_then(Value::as_u64), Some(1));
     fault
 }
@@ -40,7 +44,7 @@ fn refused(text: impl AsRef<[u8]>) -> ClientFault {
 fn dropped(text: impl AsRef<[u8]>) -> ClientFault {
     let fault = read(text).unwrap_err();
     assert_eq!(fault.id, None, "{fault}");
-    assert_eq!(fault_answer(&fault), None);
+    assert_eq!(fault_answer(&fault, &Denial::new(fault.code)), None);
     fault
 }
 
@@ -448,7 +452,11 @@ fn a_fault_is_answered_in_the_requests_own_era_and_form() {
         (fault.era, &fault.method),
         (Era::Modern, &Some(ActingMethod::ToolsCall))
     );
-    let answer = parse(&fault_answer(&fault).unwrap(), &json::Limits::OBJECT).unwrap();
+    let answer = parse(
+        &fault_answer(&fault, &Denial::new(fault.code)).unwrap(),
+        &json::Limits::OBJECT,
+    )
+    .unwrap();
     assert_eq!(
         answer.pointer("/result/isError").and_then(Value::as_bool),
         Some(true)
@@ -462,7 +470,11 @@ fn a_fault_is_answered_in_the_requests_own_era_and_form() {
         .unwrap();
     assert_eq!(place.as_str(), Some("/params/x"));
     let other = refused(r#"{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{}}"#);
-    let answer = parse(&fault_answer(&other).unwrap(), &json::Limits::OBJECT).unwrap();
+    let answer = parse(
+        &fault_answer(&other, &Denial::new(other.code)).unwrap(),
+        &json::Limits::OBJECT,
+    )
+    .unwrap();
     assert_eq!(
         answer.pointer("/error/code").and_then(Value::as_u64),
         Some(1001)

@@ -7,16 +7,20 @@ use lychgate_core::id::{ActId, TicketId};
 use lychgate_core::json::{self, Limits, Value};
 use lychgate_core::{Code, State};
 use lychgate_gate::sink::Effect;
-use lychgate_gate::{Caller, Connected, Denied, Dispatched, FinalitySink, HeldAct, Passed};
+use lychgate_gate::{
+    Caller, Connected, Denied, Dispatched, End, FinalitySink, HeldAct, Late, Passed, Settled,
+};
 use lychgate_intake::answer::{
     denial_answer, indeterminate_answer, indeterminate_decision, mark_result, response_bytes,
-    without_decision,
 };
-use lychgate_intake::{ActingMethod, Denial, Era, Proposal, RequestId};
+use lychgate_intake::{ActingMethod, Era, Proposal, RequestId};
+use tokio::sync::oneshot;
 
 use super::ToLink;
 use super::effect::{McpCall, Meaning, Outcome};
 use super::handshake::Stage;
+use super::live::{Named, as_pinned, meaning_of};
+use super::refusals::{Refused, denial_of};
 use super::shared::Shared;
 use super::upstream::Answer;
 
@@ -31,46 +35,27 @@ pub(crate) struct Call {
 impl Call {
     /// The whole way of one act. It runs to its end whatever becomes of the client: what is dispatched is settled.
     pub(crate) async fn run(self, proposal: Proposal) {
+        let shared = &self.shared;
         let method = proposal.method.clone();
         if let Err((code, why)) = self.ready(&proposal).await {
-            let denied = self
-                .shared
-                .gate
-                .deny_request(&self.shared.session, code, why)
-                .await;
-            return self.deny(&method, denied).await;
+            return self.refuse(&method, code, why).await;
         }
-        let connected = self.connected(&proposal);
-        let held = match self
-            .shared
-            .gate
-            .hold(&self.shared.session, proposal, connected)
-        {
+        let connected = Named::of(&proposal).connected(shared);
+        let held = match shared.gate.hold(&shared.session, proposal, connected) {
             Ok(held) => held,
-            Err(code) => {
-                let denied = self
-                    .shared
-                    .gate
-                    .deny_request(&self.shared.session, code, "it could not be held")
-                    .await;
-                return self.deny(&method, denied).await;
-            }
+            Err(code) => return self.refuse(&method, code, "it could not be held").await,
         };
         let act = held.act().candidate_act_id;
-        self.shared.held(&self.id, act);
-        let sink = FinalitySink::mcp(self.shared.session.server());
+        shared.held(&self.id, act);
+        let sink = FinalitySink::mcp(shared.session.server());
         let look = self.look(&held);
         let waiting = |ticket: TicketId| tracing::info!(%ticket, %act, "an act waits for a person");
-        match self
-            .shared
-            .gate
-            .pass(held, &sink, &self.caller, &look, &waiting)
-            .await
-        {
+        let passed = shared.gate.pass(held, &sink, &self.caller, &look, &waiting);
+        match passed.await {
             Passed::Denied(denied) => self.deny(&method, denied).await,
             Passed::Recorded { act, answer } => {
-                self.send(response_bytes(&self.id, Ok(&answer)), Some(act))
-                    .await;
+                let line = response_bytes(&self.id, Ok(&answer));
+                self.send(line, Some(act)).await;
             }
             Passed::Dispatched { held, dispatched } => self.perform(*held, dispatched).await,
         }
@@ -79,82 +64,52 @@ impl Call {
     /// Before anything is decided: the handshake is done, the server is there, its definitions are known.
     async fn ready(&self, proposal: &Proposal) -> Result<(), (Code, &'static str)> {
         let shared = &self.shared;
-        if shared.upstream.is_over() {
+        let (upstream, handshake) = (&shared.upstream, &shared.handshake);
+        if upstream.is_over() {
             return Err((Code::FailClosed, "the server has ended"));
         }
         match self.era {
-            Era::Legacy if shared.handshake.stage() != Stage::Legacy => {
+            Era::Legacy if handshake.stage() != Stage::Legacy => {
                 return Err((Code::MalformedAct, "a call before the handshake"));
             }
             Era::Modern if !shared.ensure_modern(proposal).await => {
-                return Err((
-                    Code::MalformedAct,
-                    "a call of an era the server does not speak",
-                ));
+                let why = "a call of an era the server does not speak";
+                return Err((Code::MalformedAct, why));
             }
             Era::Legacy | Era::Modern => {}
         }
+        let names = match proposal.method {
+            // Nobody has changed anything as far as anybody knows: that is no substitution.
+            ActingMethod::ToolsCall if !shared.listing.ensure(upstream, handshake).await => {
+                return Err((Code::FailClosed, "the server's listing cannot be read"));
+            }
+            ActingMethod::ResourcesRead => "resources",
+            ActingMethod::PromptsGet => "prompts",
+            _ => return Ok(()),
+        };
         shared
             .listing
-            .ensure(&shared.upstream, &shared.handshake)
+            .ensure_names(names, upstream, handshake)
             .await;
-        match proposal.method {
-            ActingMethod::ResourcesRead => {
-                shared
-                    .listing
-                    .ensure_names("resources", &shared.upstream, &shared.handshake)
-                    .await;
-            }
-            ActingMethod::PromptsGet => {
-                shared
-                    .listing
-                    .ensure_names("prompts", &shared.upstream, &shared.handshake)
-                    .await;
-            }
-            _ => {}
-        }
         Ok(())
     }
 
-    /// What is really connected behind this proposal now.
-    fn connected(&self, proposal: &Proposal) -> Connected {
-        let name = |key| {
-            proposal
-                .arguments
-                .get(key)
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-                .to_owned()
-        };
-        connected(
-            &self.shared,
-            &proposal.method,
-            &proposal.function,
-            (name("uri"), name("name")),
-        )
-    }
-
-    /// The same, to be asked again at the sink.
+    /// What is really connected, to be asked again at the sink.
     fn look(&self, held: &HeldAct) -> impl Fn() -> Connected + Send + Sync + use<> {
         let shared = Arc::clone(&self.shared);
-        let method = held.proposal().method.clone();
-        let function = held.proposal().function.clone();
-        let name = |key| {
-            held.proposal()
-                .arguments
-                .get(key)
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-                .to_owned()
-        };
-        let names = (name("uri"), name("name"));
-        move || connected(&shared, &method, &function, names.clone())
+        let named = Named::of(held.proposal());
+        move || named.connected(&shared)
     }
 
     async fn perform(&self, held: HeldAct, dispatched: Dispatched) {
         let shared = &self.shared;
-        let act = held.act().candidate_act_id;
         let (meaning, timeout) = meaning_of(shared, &held);
+        if let Err(code) = self.still(&held).await {
+            // Consumed, but not a byte has left.
+            let not_sent = dispatched.permit.give_up();
+            shared.gate.settle(not_sent.into(), None).await;
+            return self.not_sent(&held, code).await;
+        }
         let sent = |upstream_id| shared.dispatched(&self.id, upstream_id);
         let effect = McpCall {
             upstream: Arc::clone(&shared.upstream),
@@ -163,101 +118,92 @@ impl Call {
             meaning,
             sent: &sent,
         };
-        if self.caller.is_gone() {
-            // Consumed, but not a byte has left: what its caller took back is not begun.
-            shared
-                .gate
-                .settle(dispatched.permit.give_up().into(), None)
-                .await;
-            return shared.finished(&self.id);
-        }
         let (attempt, outcome) = effect.perform(dispatched.permit).await;
         let raw = match &outcome {
             Outcome::Answered(Ok(result)) => Some(result.as_slice()),
             _ => None,
         };
         let settled = shared.gate.settle(attempt, raw).await;
-        if let (State::InputRequired, Outcome::Answered(Ok(result))) = (settled.state, &outcome) {
-            shared
-                .gate
-                .expect_round(&held, request_state(result).as_deref());
+        if let (State::InputRequired, Some(result)) = (settled.state, raw) {
+            let state = request_state(result);
+            shared.gate.expect_round(&held, state.as_deref());
         }
-        let method = held.proposal().method.clone();
-        match (settled.state, outcome) {
-            (State::Failed, Outcome::NotSent) => {
-                let denied = Denied {
-                    code: Code::FailClosed,
-                    pointer: None,
-                    act: Some(act),
-                    ticket: None,
-                    state: State::Failed,
-                };
-                self.deny(&method, denied).await;
+        self.tell(&held, settled, outcome, meaning).await;
+    }
+
+    /// At the last moment: what the caller took back is not begun, and neither is what the server says it has changed.
+    /// The permit's own deadline bounds the look.
+    async fn still(&self, held: &HeldAct) -> Result<(), Code> {
+        let shared = &self.shared;
+        if self.caller.is_gone() {
+            return Err(Code::FailClosed);
+        }
+        let listed = held.proposal().method == ActingMethod::ToolsCall;
+        if !listed || shared.listing.is_fresh() {
+            return Ok(());
+        }
+        let reading = shared.listing.ensure(&shared.upstream, &shared.handshake);
+        match tokio::time::timeout(LOOK, reading).await {
+            Ok(true) if as_pinned(shared, held) => Ok(()),
+            Ok(true) => Err(Code::ToolSubstitution),
+            Ok(false) | Err(_) => Err(Code::FailClosed),
+        }
+    }
+
+    async fn not_sent(&self, held: &HeldAct, code: Code) {
+        let denied = Denied {
+            code,
+            pointer: None,
+            act: Some(held.act().candidate_act_id),
+            ticket: None,
+            state: State::Failed,
+        };
+        self.deny(&held.proposal().method, denied).await;
+    }
+
+    /// Tells the client what became of its act.
+    async fn tell(&self, held: &HeldAct, settled: Settled, outcome: Outcome, meaning: Meaning) {
+        let method = &held.proposal().method;
+        let act = settled.act;
+        let known = settled.recorded && settled.state != State::Indeterminate;
+        match outcome {
+            Outcome::NotSent if settled.state == State::Failed => {
+                self.not_sent(held, Code::FailClosed).await;
             }
-            (State::Effected, Outcome::Answered(answer)) if settled.recorded => {
-                let delivery = held.awaits_delivery().then_some(act);
-                self.answer(&method, act, &answer, delivery).await;
+            Outcome::Answered(answer) if known => {
+                let effected = settled.state == State::Effected;
+                let delivery = (effected && held.awaits_delivery()).then_some(act);
+                let raw = answer.as_ref().map(Vec::as_slice).map_err(Vec::as_slice);
+                self.send(response_bytes(&self.id, raw), delivery).await;
             }
-            (State::Failed | State::InputRequired, Outcome::Answered(answer))
-                if settled.recorded =>
-            {
-                self.answer(&method, act, &answer, None).await;
-            }
-            (_, Outcome::Answered(answer)) => self.answer_marked(&method, act, &answer).await,
-            (_, Outcome::Late(receiver)) => {
-                shared.cancel_upstream(&self.id).await;
-                self.send(
-                    indeterminate_answer(&self.id, &method, &act, self.era),
-                    None,
-                )
-                .await;
+            Outcome::Answered(answer) => self.answer_marked(method, act, &answer).await,
+            Outcome::Late(receiver) => {
+                self.shared.cancel_upstream(&self.id).await;
+                self.unknown(method, act).await;
                 if let Some(late) = settled.late {
                     self.await_late(late, receiver, meaning).await;
                 }
             }
-            (_, Outcome::Lost | Outcome::NotSent) => {
-                self.send(
-                    indeterminate_answer(&self.id, &method, &act, self.era),
-                    None,
-                )
-                .await;
-            }
+            Outcome::Lost | Outcome::NotSent => self.unknown(method, act).await,
         }
     }
 
+    async fn unknown(&self, method: &ActingMethod, act: ActId) {
+        let line = indeterminate_answer(&self.id, method, &act, self.era);
+        self.send(line, None).await;
+    }
+
     //= PROFILE §5: a late answer settles the act
-    async fn await_late(
-        &self,
-        late: lychgate_gate::Late,
-        receiver: tokio::sync::oneshot::Receiver<Answer>,
-        meaning: Meaning,
-    ) {
+    async fn await_late(&self, late: Late, receiver: oneshot::Receiver<Answer>, meaning: Meaning) {
         self.shared.finished(&self.id);
         let Ok(Ok(answer)) = tokio::time::timeout(LATE, receiver).await else {
             return;
         };
-        let end = meaning.end_of(&answer);
-        if !matches!(end, lychgate_gate::End::Unknown(_)) {
+        let (answer, end) = meaning.read(answer);
+        if !matches!(end, End::Unknown(_)) {
             let raw = answer.as_ref().ok().map(Vec::as_slice);
             self.shared.gate.settle(late.answered(end), raw).await;
         }
-    }
-
-    async fn answer(
-        &self,
-        method: &ActingMethod,
-        act: ActId,
-        answer: &Answer,
-        delivery: Option<ActId>,
-    ) {
-        let line = match answer {
-            Ok(raw) => match without_decision(raw) {
-                Some(clean) => response_bytes(&self.id, Ok(&clean)),
-                None => indeterminate_answer(&self.id, method, &act, self.era),
-            },
-            Err(raw) => response_bytes(&self.id, Err(raw)),
-        };
-        self.send(line, delivery).await;
     }
 
     /// The server's own text, with the marker that the outcome is unknown or unrecorded.
@@ -273,14 +219,18 @@ impl Call {
         self.send(line, None).await;
     }
 
-    async fn deny(&self, method: &ActingMethod, denied: Denied) {
-        let denial = Denial {
-            code: denied.code,
-            pointer: denied.pointer,
-            act: denied.act,
-            ticket: denied.ticket,
-            state: Some(denied.state),
+    async fn refuse(&self, method: &ActingMethod, code: Code, why: &'static str) {
+        let refused = Refused {
+            id: &self.id,
+            method: Some(method),
+            era: self.era,
         };
+        let line = self.shared.refusals.request(&refused, code, why).await;
+        self.send(line, None).await;
+    }
+
+    async fn deny(&self, method: &ActingMethod, denied: Denied) {
+        let denial = denial_of(denied);
         self.send(denial_answer(&self.id, method, &denial, self.era), None)
             .await;
     }
@@ -296,82 +246,6 @@ impl Call {
     }
 }
 
-fn connected(
-    shared: &Shared,
-    method: &ActingMethod,
-    function: &str,
-    names: (String, String),
-) -> Connected {
-    let current = shared.gate.current();
-    let server = current.applied.server(shared.session.server());
-    let entry_of_method = || {
-        server
-            .and_then(|server| server.method(method.name()))
-            .map(|entry| entry.definition)
-    };
-    let (definition, listed) = match method {
-        ActingMethod::ToolsCall => {
-            let resolved = server.and_then(|server| match server.resolve(function) {
-                lychgate_policy::Resolution::Exact(entry) => Some(entry.function.clone()),
-                _ => None,
-            });
-            (
-                shared
-                    .listing
-                    .definition(resolved.as_deref().unwrap_or(function)),
-                false,
-            )
-        }
-        ActingMethod::ResourcesRead => (
-            entry_of_method(),
-            shared.listing.lists("resources", &names.0),
-        ),
-        ActingMethod::PromptsGet => (entry_of_method(), shared.listing.lists("prompts", &names.1)),
-        ActingMethod::TasksUpdate | ActingMethod::TasksCancel | ActingMethod::Listed(_) => {
-            (entry_of_method(), false)
-        }
-    };
-    Connected {
-        endpoint: shared.endpoint.clone(),
-        definition,
-        listed,
-    }
-}
-
-fn meaning_of(shared: &Shared, held: &HeldAct) -> (Meaning, Duration) {
-    let current = shared.gate.current();
-    let entry = current
-        .applied
-        .server(shared.session.server())
-        .and_then(|server| {
-            let function = held.proposal().function.as_str();
-            match held.proposal().method {
-                ActingMethod::ToolsCall => server.tool(function),
-                _ => server.method(function),
-            }
-        });
-    let class = held.act().consequence_class;
-    // Without an entry there is no act; the safest meaning stands here all the same.
-    entry.map_or(
-        (
-            Meaning {
-                class,
-                errors: lychgate_policy::ErrorMeaning::Unknown,
-            },
-            Duration::from_secs(60),
-        ),
-        |entry| {
-            (
-                Meaning {
-                    class,
-                    errors: entry.errors,
-                },
-                entry.timeout,
-            )
-        },
-    )
-}
-
 fn request_state(raw: &[u8]) -> Option<String> {
     let result = json::parse(raw, &Limits::CANON).ok()?;
     result
@@ -382,3 +256,5 @@ fn request_state(raw: &[u8]) -> Option<String> {
 
 /// How long a late answer is waited for while the server lives.
 const LATE: Duration = Duration::from_secs(600);
+/// How long a listing may take between a permit and its first byte; less than the permit lives.
+const LOOK: Duration = Duration::from_millis(700);

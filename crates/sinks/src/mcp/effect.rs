@@ -1,5 +1,6 @@
 //! The effect: one line to the server, spending the permit, and what is made of the answer (PROFILE §5).
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use lychgate_core::ConsequenceClass;
 use lychgate_core::json::Value;
 use lychgate_gate::sink::Effect;
 use lychgate_gate::{Attempt, End, Permit, Unknown};
+use lychgate_intake::answer::without_decision;
 use lychgate_intake::server::{ResultKind, result_facts};
 use lychgate_intake::{Proposal, request_bytes};
 use lychgate_policy::ErrorMeaning;
@@ -61,7 +63,7 @@ impl Effect for McpCall<'_> {
         (self.sent)(id);
         match timeout_at(until, &mut receiver).await {
             Ok(Ok(answer)) => {
-                let end = self.meaning.end_of(&answer);
+                let (answer, end) = self.meaning.read(answer);
                 (begun.end(end), Outcome::Answered(answer))
             }
             Ok(Err(_)) => (begun.end(End::Unknown(Unknown::AnswerLost)), Outcome::Lost),
@@ -74,9 +76,24 @@ impl Effect for McpCall<'_> {
 }
 
 impl Meaning {
+    /// An answer without anything that speaks as the gate, and how the attempt ended by it. What is kept for an equal
+    /// call is what comes out here.
+    pub(crate) fn read(self, answer: Answer) -> (Answer, End) {
+        let end = self.end_of(&answer);
+        let Ok(raw) = answer else {
+            return (answer, end);
+        };
+        let clean = match without_decision(&raw) {
+            Some(Cow::Borrowed(_)) => None,
+            Some(Cow::Owned(clean)) => Some(clean),
+            None => return (Ok(raw), End::Unknown(Unknown::Unreadable)),
+        };
+        (Ok(clean.unwrap_or(raw)), end)
+    }
+
     //= PROFILE §5: a tool's own error is `failed` only where the catalogue says so or the class is INFORMATIONAL
     /// How an attempt ended, by the answer.
-    pub(crate) fn end_of(self, answer: &Answer) -> End {
+    fn end_of(self, answer: &Answer) -> End {
         let by_error = match (self.class, self.errors) {
             (ConsequenceClass::Informational, _) | (_, ErrorMeaning::NoEffect) => End::NoEffect,
             (_, ErrorMeaning::Unknown) => End::Unknown(Unknown::ErrorUnexplained),

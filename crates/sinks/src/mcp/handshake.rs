@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use lychgate_core::json::{Object, Value};
+use lychgate_core::json::{self, Limits, Object, Value};
 use lychgate_intake::Era;
 use lychgate_policy::Server;
 
@@ -51,15 +51,19 @@ impl Handshake {
         }
     }
 
-    pub(crate) fn discovered(&self) {
-        self.step(Stage::Modern);
+    /// `server/discover` was answered: a modern answer, and nothing else, makes the server a modern one.
+    pub(crate) fn discovered(&self, raw_result: &[u8]) {
+        if is_modern(raw_result) {
+            self.step(Stage::Modern);
+        }
     }
 
+    /// A connection stays in the era it first came to (MCP.md).
     fn step(&self, stage: Stage) {
-        self.inner
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .stage = stage;
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        if inner.stage == Stage::New {
+            inner.stage = stage;
+        }
     }
 
     /// Keeps the envelope of a modern request, to speak to the server in the client's own words.
@@ -87,6 +91,21 @@ impl Handshake {
             Stage::New => None,
         }
     }
+}
+
+/// Whether a result of `server/discover` names a version of the modern era.
+fn is_modern(raw_result: &[u8]) -> bool {
+    let Ok(result) = json::parse(raw_result, &Limits::CANON) else {
+        return false;
+    };
+    let versions = result.get("supportedVersions").and_then(Value::as_array);
+    // Versions are dates, so they are in order as texts.
+    versions.is_some_and(|versions| {
+        versions
+            .iter()
+            .filter_map(Value::as_str)
+            .any(|version| version.len() == FIRST_MODERN.len() && version >= FIRST_MODERN)
+    })
 }
 
 //= PROFILE §4: the gate answers a server's `roots/list` from the declared roots, never from the client's
@@ -165,3 +184,39 @@ fn file_uri(path: &str) -> String {
 }
 
 const CAPABILITIES: &str = lychgate_intake::meta::CLIENT_CAPABILITIES;
+/// The first version without `initialize`.
+const FIRST_MODERN: &str = "2026-07-28";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_answer_that_names_a_modern_version_makes_a_server_modern() {
+        for (answer, modern) in [
+            (r#"{"supportedVersions":["2025-11-25","2026-07-28"]}"#, true),
+            (r#"{"supportedVersions":["2027-01-01"]}"#, true),
+            (r#"{"supportedVersions":["2025-11-25"]}"#, false),
+            (r#"{"supportedVersions":"2026-07-28"}"#, false),
+            (r#"{"supportedVersions":["zzz"]}"#, false),
+            (r#"{"tools":[]}"#, false),
+            ("{}", false),
+            ("[]", false),
+        ] {
+            let handshake = Handshake::default();
+            handshake.discovered(answer.as_bytes());
+            assert_eq!(handshake.stage() == Stage::Modern, modern, "{answer}");
+        }
+    }
+
+    #[test]
+    fn a_connection_stays_in_its_era() {
+        let handshake = Handshake::default();
+        handshake.answered();
+        handshake.discovered(br#"{"supportedVersions":["2026-07-28"]}"#);
+        assert_eq!(handshake.stage(), Stage::Answered);
+        handshake.initialized();
+        handshake.answered();
+        assert_eq!(handshake.stage(), Stage::Legacy);
+    }
+}

@@ -3,19 +3,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lychgate_core::Digest;
 use lychgate_core::json::{Object, Value};
+use lychgate_core::{Code, Digest};
+use lychgate_intake::answer::error_object;
 use lychgate_intake::listing;
 use lychgate_intake::method::{FromServerKind, from_server_kind};
-use lychgate_intake::passing_bytes;
 use lychgate_intake::rebuild::{notification_bytes, reply_bytes};
+use lychgate_intake::{Denial, passing_bytes};
 use lychgate_policy::Definition;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::connection::refusal;
+use super::entry::entry_digest;
 use super::handshake::{Handshake, roots_value};
-use super::launch::{self, Launch, LaunchFault, entry_digest};
+use super::launch::{self, Launch, LaunchFault};
 use super::listing::each_page;
 use super::upstream::{Event, Upstream};
 
@@ -26,7 +27,8 @@ pub struct Inspected {
     pub definitions: Vec<Definition>,
     /// Tools that cannot be pinned, and why; escape the texts before showing them.
     pub unpinnable: Vec<(String, String)>,
-    /// The digest of the file its command really runs.
+    /// The digest of the file its command really runs; `None`: nothing is pinned beside the command's words, and the
+    /// person should be told.
     pub entry: Option<Digest>,
     /// What the server calls itself: a claim.
     pub server_info: Option<Value>,
@@ -151,6 +153,7 @@ fn initialize_params(has_roots: bool) -> Value {
 }
 
 async fn answer_server(upstream: Arc<Upstream>, mut events: mpsc::Receiver<Event>, roots: Value) {
+    let refusal = error_object(&Denial::new(Code::ToolNotAuthorized));
     while let Some(event) = events.recv().await {
         let Event::Request { id, method, .. } = event else {
             continue;
@@ -158,7 +161,7 @@ async fn answer_server(upstream: Arc<Upstream>, mut events: mpsc::Receiver<Event
         let line = match from_server_kind(&method, true) {
             FromServerKind::Roots => reply_bytes(&id, Ok(&roots)),
             FromServerKind::Ping => reply_bytes(&id, Ok(&Value::Object(Object::new()))),
-            _ => reply_bytes(&id, Err(&refusal("this request is refused"))),
+            _ => reply_bytes(&id, Err(&refusal)),
         };
         upstream.say(line).await;
     }

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use lychgate_core::Digest;
 use lychgate_policy::{Root, Server};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
@@ -144,43 +143,5 @@ fn signal(group: Option<rustix::process::Pid>, signal: rustix::process::Signal) 
     }
 }
 
-//= PROFILE §8: endpoint = resolved command, arguments, digest of the entry file where one can be found
-/// The file that a command really runs: the script an interpreter is given, or the program itself. `None` when it
-/// cannot be told (a module name, a package runner).
-pub fn entry_file(command: &[String]) -> Option<PathBuf> {
-    let (program, arguments) = command.split_first()?;
-    let program = Path::new(program);
-    let name = program.file_name()?.to_str()?;
-    let is_interpreter = INTERPRETERS.iter().any(|known| {
-        name.strip_prefix(known)
-            .is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit() || c == '.'))
-    });
-    if !is_interpreter {
-        return program
-            .is_absolute()
-            .then(|| program.to_path_buf())
-            .filter(|path| path.is_file());
-    }
-    // The first argument that is no option is the script; an option with a value before it (`-m module`) leaves none.
-    let script = arguments
-        .iter()
-        .find(|argument| !argument.starts_with('-'))?;
-    let follows_module = arguments
-        .first()
-        .is_some_and(|first| first == "-m" || first == "-c" || first == "-e");
-    let path = PathBuf::from(script);
-    (!follows_module && path.is_absolute() && path.is_file()).then_some(path)
-}
-
-/// SHA-256 of the entry file's bytes.
-pub fn entry_digest(command: &[String]) -> Option<Digest> {
-    let bytes = std::fs::read(entry_file(command)?).ok()?;
-    Some(Digest::sha256(&bytes))
-}
-
-const INTERPRETERS: [&str; 16] = [
-    "node", "nodejs", "python", "pypy", "ruby", "perl", "deno", "bun", "bunx", "npx", "uvx", "uv",
-    "pnpm", "sh", "bash", "env",
-];
 /// How long a child may take to end before it is asked more firmly.
 const PATIENCE: Duration = Duration::from_secs(2);

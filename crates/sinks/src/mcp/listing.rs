@@ -10,7 +10,7 @@ use lychgate_intake::listing::{self, Definition};
 use lychgate_intake::passing_bytes;
 use lychgate_policy::{Applied, Resolution, Server, allowlisted};
 use tokio::sync::Mutex;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::handshake::Handshake;
 use super::upstream::Upstream;
@@ -29,6 +29,9 @@ struct State {
     /// How often the server has said that something changed.
     changes: u64,
     tools: HashMap<String, Digest>,
+    /// Readings that failed since the last that did not, and when the next is due.
+    failures: u32,
+    not_before: Option<Instant>,
     names: HashMap<&'static str, HashSet<String>>,
 }
 
@@ -41,6 +44,7 @@ impl Listing {
     pub(crate) fn outdated(&self) {
         let mut state = self.state();
         state.fresh = false;
+        state.not_before = None;
         state.changes = state.changes.wrapping_add(1);
         state.names.clear();
     }
@@ -75,16 +79,28 @@ impl Listing {
         unique && pinned && allowlisted(applied, &server.name, &definition.name)
     }
 
-    /// Reads the tools again unless what is known is fresh. A server that does not answer offers nothing.
-    pub(crate) async fn ensure(&self, upstream: &Upstream, handshake: &Handshake) {
-        if self.state().fresh {
-            return;
+    /// Whether nothing was announced since the tools were read.
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.state().fresh
+    }
+
+    /// Reads the tools again unless what is known is fresh. `false` when they could not be read: then nothing is
+    /// offered, and a server that failed is left alone for a while.
+    pub(crate) async fn ensure(&self, upstream: &Upstream, handshake: &Handshake) -> bool {
+        if self.is_fresh() {
+            return true;
         }
         let _one = self.reading.lock().await;
-        if self.state().fresh {
-            return;
-        }
-        let changes = self.state().changes;
+        let changes = {
+            let state = self.state();
+            if state.fresh {
+                return true;
+            }
+            if state.not_before.is_some_and(|at| Instant::now() < at) {
+                return false;
+            }
+            state.changes
+        };
         let mut definitions: Vec<Definition> = Vec::new();
         let whole = each_page(upstream, handshake, "tools/list", |raw| {
             let page = listing::page(raw).ok()?;
@@ -105,6 +121,15 @@ impl Listing {
             .filter(|definition| whole && !doubled.contains(&definition.name))
             .map(|definition| (definition.name, definition.digest))
             .collect();
+        if whole {
+            state.failures = 0;
+            state.not_before = None;
+        } else {
+            let wait = BACK_OFF.saturating_mul(1 << state.failures.min(5));
+            state.failures = state.failures.saturating_add(1);
+            state.not_before = Some(Instant::now() + wait);
+        }
+        whole
     }
 
     /// Reads what the server lists under `kind` (`resources` by `uri`, `prompts` by `name`) unless it is known.
@@ -173,5 +198,7 @@ pub(crate) async fn each_page(
 }
 
 const MOST_PAGES: usize = 64;
+/// How long a server whose tools could not be read is left alone; doubled each time, up to half a minute.
+const BACK_OFF: Duration = Duration::from_secs(1);
 /// How long a server may take for one page.
 const PATIENCE: Duration = Duration::from_secs(30);

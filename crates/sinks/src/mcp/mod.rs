@@ -2,24 +2,31 @@
 //! was hashed, answers passed on byte-true (PROFILE §3, §4, MCP.md).
 //!
 //! - [`serve`]: one client connection from its first line to the end of its child
-//! - `connection`: what a client sends: what passes, what acts, what is refused
+//! - `connection`: the loop of one connection, and its end
+//! - `client_side`: what a client sends: what acts, what is refused; `passing`: what passes
 //! - `server_side`: what a server says by itself
 //! - `shared`: what the tasks of a connection share
-//! - `call`: one act from proposal to delivered answer
+//! - `refusals`: what is refused before it is an act
+//! - `call`: one act from proposal to delivered answer; `live`: what is really behind it
 //! - `effect`: the write that spends the permit, and the wait for its answer
 //! - `listing`: what the server offers now, held against what is pinned
 //! - `handshake`: eras, and what the server is told of the client
 //! - `withheld`: a server that is not started
-//! - `upstream`, `launch`: the child process and its two pipes
+//! - `upstream`, `launch`: the child process and its two pipes; `entry`: the file it really runs
 //! - [`inspect`]: a server's tools, for the person who adds or pins it
 
 mod call;
+mod client_side;
 mod connection;
 mod effect;
+mod entry;
 mod handshake;
 pub mod inspect;
 pub mod launch;
 mod listing;
+mod live;
+mod passing;
+mod refusals;
 mod server_side;
 mod shared;
 mod upstream;
@@ -31,8 +38,9 @@ use lychgate_core::id::ActId;
 use lychgate_gate::{Gate, Session};
 use tokio::sync::mpsc;
 
+pub use entry::{entry_digest, entry_file};
 pub use inspect::{InspectFault, Inspected, inspect};
-pub use launch::{Launch, entry_digest, entry_file};
+pub use launch::Launch;
 
 /// What comes from the client. The channel's end means that the client sends nothing more.
 #[derive(Debug)]

@@ -1,5 +1,6 @@
 //! What every task of a client connection shares: who waits for what, and the way to the client.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +10,7 @@ use lychgate_core::Code;
 use lychgate_core::id::ActId;
 use lychgate_core::json::Object;
 use lychgate_gate::{CallerGone, Gate, Session};
-use lychgate_intake::answer::{error, error_code, response_bytes, without_decision};
+use lychgate_intake::answer::{response_bytes, without_decision};
 use lychgate_intake::rebuild::cancelled_bytes;
 use lychgate_intake::{Proposal, RequestId, listing, passing_bytes};
 use tokio::sync::mpsc;
@@ -17,6 +18,7 @@ use tokio::sync::mpsc;
 use super::ToLink;
 use super::handshake::{Handshake, Stage};
 use super::listing::Listing;
+use super::refusals::{Refusals, Refused};
 use super::upstream::{Answer, Upstream};
 
 /// What every task of a connection shares.
@@ -26,12 +28,16 @@ pub(crate) struct Shared {
     pub(crate) upstream: Arc<Upstream>,
     pub(crate) handshake: Handshake,
     pub(crate) listing: Listing,
+    pub(crate) refusals: Refusals,
     pub(crate) endpoint: String,
     pub(crate) to: mpsc::Sender<ToLink>,
     open: Mutex<HashMap<RequestId, Open>>,
     /// The server's requests that the client has to answer, by the id the client sees.
-    asked: Mutex<HashMap<RequestId, RequestId>>,
+    asked: Mutex<HashMap<RequestId, Asked>>,
 }
+
+/// A server's question: its id there, and its method.
+type Asked = (RequestId, String);
 
 /// A request of the client that has no answer yet.
 pub(crate) struct Open {
@@ -74,6 +80,7 @@ impl Shared {
             upstream,
             handshake: Handshake::default(),
             listing: Listing::default(),
+            refusals: Refusals::new(gate, session),
             endpoint: endpoint.to_owned(),
             to,
             open: Mutex::default(),
@@ -110,18 +117,18 @@ impl Shared {
     }
 
     /// The server's question goes to the client under an id of ours.
-    pub(crate) fn ask_as(&self, server_id: RequestId) -> RequestId {
+    pub(crate) fn ask_as(&self, server_id: RequestId, method: &str) -> RequestId {
         let ours = RequestId::String(format!("lychgate-{}", self.upstream.fresh_id()));
         let mut asked = self.asked();
         if asked.len() >= MOST_ASKED {
             asked.clear();
         }
-        asked.insert(ours.clone(), server_id);
+        asked.insert(ours.clone(), (server_id, method.to_owned()));
         ours
     }
 
-    /// The server's id of a question the client answers.
-    pub(crate) fn asked_as(&self, ours: &RequestId) -> Option<RequestId> {
+    /// The server's id, and the method, of a question the client answers.
+    pub(crate) fn asked_as(&self, ours: &RequestId) -> Option<Asked> {
         self.asked().remove(ours)
     }
 
@@ -129,7 +136,7 @@ impl Shared {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn asked(&self) -> MutexGuard<'_, HashMap<RequestId, RequestId>> {
+    fn asked(&self) -> MutexGuard<'_, HashMap<RequestId, Asked>> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -195,11 +202,10 @@ impl Shared {
         if !self.upstream.say(line).await {
             return false;
         }
-        let modern = matches!(tokio::time::timeout(PROBE, answer).await, Ok(Ok(Ok(_))));
-        if modern {
-            self.handshake.discovered();
+        if let Ok(Ok(Ok(raw))) = tokio::time::timeout(PROBE, answer).await {
+            self.handshake.discovered(&raw);
         }
-        modern
+        self.handshake.stage() == Stage::Modern
     }
 
     /// Everything held for the client is withdrawn; what is dispatched will find nobody.
@@ -224,37 +230,35 @@ impl Shared {
             Ok(raw) => raw,
             Err(raw) => return response_bytes(id, Err(&raw)),
         };
+        let clean = match method {
+            "tools/list" => self.offered(&raw).await,
+            _ => without_decision(&raw).map(Cow::into_owned),
+        };
+        let Some(clean) = clean else {
+            let why = "the server's answer cannot be read";
+            return self
+                .refusals
+                .request(&Refused::passing(id), Code::FailClosed, why)
+                .await;
+        };
         match method {
             "initialize" => self.handshake.answered(),
-            "server/discover" => self.handshake.discovered(),
-            "tools/list" => {
-                self.listing.ensure(&self.upstream, &self.handshake).await;
-                let current = self.gate.current();
-                let server = current.applied.server(self.session.server());
-                let (Some(server), Ok(page)) = (server, listing::page(&raw)) else {
-                    return error(
-                        id,
-                        error_code(Code::FailClosed),
-                        "the server's listing cannot be read",
-                        None,
-                    );
-                };
-                let kept = page.keeping(|definition| {
-                    self.listing.offers(definition, &current.applied, server)
-                });
-                return response_bytes(id, Ok(&kept));
-            }
+            "server/discover" => self.handshake.discovered(&clean),
             _ => {}
         }
-        match without_decision(&raw) {
-            Some(clean) => response_bytes(id, Ok(&clean)),
-            None => error(
-                id,
-                error_code(Code::FailClosed),
-                "the server's answer cannot be read",
-                None,
-            ),
+        response_bytes(id, Ok(&clean))
+    }
+
+    /// One page of the server's tools, with those that are offered.
+    async fn offered(&self, raw: &[u8]) -> Option<Vec<u8>> {
+        if !self.listing.ensure(&self.upstream, &self.handshake).await {
+            return None;
         }
+        let current = self.gate.current();
+        let server = current.applied.server(self.session.server())?;
+        let page = listing::page(raw).ok()?;
+        let kept = page.keeping(|tool| self.listing.offers(tool, &current.applied, server));
+        without_decision(&kept).map(Cow::into_owned)
     }
 }
 

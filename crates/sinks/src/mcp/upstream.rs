@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::process::ChildStdout;
-use tokio::sync::{Mutex, mpsc, oneshot, watch};
+use tokio::sync::{Mutex, MutexGuard, mpsc, oneshot, watch};
 use tokio::time::{Instant, timeout_at};
 
 /// A raw `result`, or a raw `error`.
@@ -35,6 +35,7 @@ pub(crate) struct Upstream {
     stdin: Mutex<Option<pipe::Sender>>,
     next: AtomicU64,
     waiting: Plain<HashMap<u64, oneshot::Sender<Answer>>>,
+    queue: Queue,
     /// The pipe holds half a line, or the server broke the framing: nothing more can be said to it.
     broken: AtomicBool,
     /// Bytes of answers that the client has not made room for.
@@ -42,16 +43,34 @@ pub(crate) struct Upstream {
     ended: watch::Sender<bool>,
 }
 
+/// Lines that are no acts, waiting to be written by a task of their own, so that nobody has to wait for a server that
+/// does not read.
+struct Queue {
+    lines: mpsc::Sender<Vec<u8>>,
+    bytes: AtomicUsize,
+    put: AtomicU64,
+    written: watch::Sender<u64>,
+}
+
 impl Upstream {
     pub(crate) fn new(stdin: pipe::Sender) -> Arc<Self> {
-        Arc::new(Self {
+        let (lines, queued) = mpsc::channel(MOST_QUEUED);
+        let upstream = Arc::new(Self {
             stdin: Mutex::new(Some(stdin)),
             next: AtomicU64::new(1),
             waiting: Plain::default(),
+            queue: Queue {
+                lines,
+                bytes: AtomicUsize::new(0),
+                put: AtomicU64::new(0),
+                written: watch::Sender::new(0),
+            },
             broken: AtomicBool::new(false),
             unread: AtomicUsize::new(0),
             ended: watch::Sender::new(false),
-        })
+        });
+        tokio::spawn(Arc::clone(&upstream).write_queued(queued));
+        upstream
     }
 
     /// An id nobody has used on this connection.
@@ -89,21 +108,62 @@ impl Upstream {
     /// Nothing more will be said: end of the server's input.
     pub(crate) async fn hang_up(&self) {
         // A writer stuck in a full pipe holds the lock; the child is then ended by signal.
-        if let Ok(mut stdin) =
-            tokio::time::timeout(std::time::Duration::from_millis(100), self.stdin.lock()).await
-        {
+        let soon = std::time::Duration::from_millis(100);
+        if let Ok(mut stdin) = tokio::time::timeout(soon, self.turn()).await {
             stdin.take();
         }
     }
 
+    /// Puts a line that is no act behind what is already to be said, without waiting. `false` when the server can no
+    /// longer be spoken to, or too much waits for it.
+    pub(crate) fn tell(&self, line: Vec<u8>) -> bool {
+        let bytes = line.len();
+        let queued = self.queue.bytes.fetch_add(bytes, Ordering::AcqRel);
+        let fits = queued == 0 || queued.saturating_add(bytes) <= MOST_QUEUED_BYTES;
+        if self.is_over() || !fits || self.queue.lines.try_send(line).is_err() {
+            self.queue.bytes.fetch_sub(bytes, Ordering::AcqRel);
+            return false;
+        }
+        self.queue.put.fetch_add(1, Ordering::AcqRel);
+        true
+    }
+
+    async fn write_queued(self: Arc<Self>, mut queued: mpsc::Receiver<Vec<u8>>) {
+        loop {
+            let line = tokio::select! {
+                line = queued.recv() => line,
+                () = self.over() => None,
+            };
+            let Some(line) = line else { return };
+            let bytes = line.len();
+            let mut stdin = self.stdin.lock().await;
+            if let Some(pipe) = stdin.as_mut().filter(|_| !self.is_over()) {
+                self.write_line(pipe, line, Instant::now() + STALLED).await;
+            }
+            drop(stdin);
+            self.queue.bytes.fetch_sub(bytes, Ordering::AcqRel);
+            self.queue.written.send_modify(|written| *written += 1);
+        }
+    }
+
+    /// The pipe, once everything is written that was told before: what is told and what is said keep their order.
+    async fn turn(&self) -> MutexGuard<'_, Option<pipe::Sender>> {
+        let put = self.queue.put.load(Ordering::Acquire);
+        let mut written = self.queue.written.subscribe();
+        tokio::select! {
+            written = written.wait_for(|written| *written >= put) => drop(written),
+            () = self.over() => {}
+        }
+        self.stdin.lock().await
+    }
+
     /// Writes a line that is no act. `false` when the server can no longer be spoken to.
-    pub(crate) async fn say(&self, mut line: Vec<u8>) -> bool {
-        line.push(b'\n');
-        let mut stdin = self.stdin.lock().await;
+    pub(crate) async fn say(&self, line: Vec<u8>) -> bool {
+        let mut stdin = self.turn().await;
         let Some(pipe) = stdin.as_mut().filter(|_| !self.is_over()) else {
             return false;
         };
-        self.write_all(pipe, &line, Instant::now() + STALLED).await
+        self.write_line(pipe, line, Instant::now() + STALLED).await
     }
 
     //= PROFILE §4.3: a Permit is spent at the first byte of the effect and has a deadline of its own
@@ -113,13 +173,12 @@ impl Upstream {
     /// the rest of the line: when the server stops reading in the middle of it, the pipe is of no more use.
     pub(crate) async fn act(
         &self,
-        mut line: Vec<u8>,
+        line: Vec<u8>,
         permit: Permit,
         until: Instant,
     ) -> Result<Begun, NotSent> {
-        line.push(b'\n');
         let deadline = permit.deadline();
-        let Ok(mut stdin) = timeout_at(deadline, self.stdin.lock()).await else {
+        let Ok(mut stdin) = timeout_at(deadline, self.turn()).await else {
             return Err(permit.give_up());
         };
         let Some(pipe) = stdin.as_mut().filter(|_| !self.is_over()) else {
@@ -138,12 +197,13 @@ impl Upstream {
         }
         let begun = permit.begin()?;
         // The line has begun; how it goes on is told by the answer, or by its absence.
-        self.write_all(pipe, &line, until).await;
+        self.write_line(pipe, line, until).await;
         Ok(begun)
     }
 
-    async fn write_all(&self, pipe: &pipe::Sender, line: &[u8], until: Instant) -> bool {
-        let mut left = line;
+    async fn write_line(&self, pipe: &pipe::Sender, mut line: Vec<u8>, until: Instant) -> bool {
+        line.push(b'\n');
+        let mut left = line.as_slice();
         while !left.is_empty() {
             match pipe.try_write(left) {
                 Ok(0) => break,
@@ -286,5 +346,8 @@ fn has_room(pipe: &pipe::Sender) -> bool {
 const READ: usize = 64 << 10;
 /// Bytes of answers that wait for a client before nothing more is taken from it or its server.
 const MOST_UNREAD: usize = 8 << 20;
+/// Lines, and bytes, that wait for a server that does not read.
+const MOST_QUEUED: usize = 256;
+const MOST_QUEUED_BYTES: usize = 32 << 20;
 /// How long a server may not read before it is given up.
 const STALLED: std::time::Duration = std::time::Duration::from_secs(30);
