@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -74,7 +74,10 @@ pub fn relay(
         .unwrap_or(MOST_LINE)
         .min(MOST_LINE);
     let mut stream = client.into_stream();
-    let shared = Arc::new(Shared::default());
+    let shared = Arc::new(Shared {
+        output: pipe_of(&output),
+        ..Shared::default()
+    });
     let theirs = Arc::clone(&shared);
     spawn("input", move || theirs.read_input(input, limit))?;
     let theirs = Arc::clone(&shared);
@@ -108,6 +111,15 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
 struct Shared {
     state: Mutex<State>,
     changed: Condvar,
+    /// The client's end of the answers, where it is a pipe: what it has taken out can be seen.
+    output: Option<OwnedFd>,
+}
+
+/// A line on its way out whose delivery is to be reported.
+struct Outgoing {
+    token: Token,
+    /// All of it is in the pipe.
+    whole: bool,
 }
 
 #[derive(Default)]
@@ -116,6 +128,7 @@ struct State {
     lines: VecDeque<Frame>,
     /// Go first. As many as the gate has open.
     tokens: VecDeque<Token>,
+    outgoing: Option<Outgoing>,
     client_ended: bool,
     over: bool,
 }
@@ -146,8 +159,49 @@ impl Shared {
         self.state().over
     }
 
-    fn report(&self, token: Token) {
-        self.state().tokens.push_back(token);
+    /// What went out last was taken, unless that was reported already.
+    fn report(&self) {
+        let mut state = self.state();
+        let read = state.outgoing.take();
+        state.tokens.extend(read.map(|one| one.token));
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// A client that has read an answer may say its next word before the pipe was looked at again: the answer's
+    /// delivery is reported first, or an equal call would be taken for a repetition of one that nobody heard of.
+    fn note_read(&self) {
+        let Some(output) = &self.output else { return };
+        let is_empty = || rustix::io::ioctl_fionread(output) == Ok(0);
+        let begun = |state: &mut State| {
+            is_empty() && state.outgoing.as_ref().is_some_and(|one| !one.whole) && !state.over
+        };
+        // Either nothing of it is in the pipe yet, or all of it was taken out the moment it was in.
+        let waited = self
+            .changed
+            .wait_timeout_while(self.state(), MOMENT, begun)
+            .unwrap_or_else(PoisonError::into_inner);
+        let mut state = waited.0;
+        if is_empty() && state.outgoing.as_ref().is_some_and(|one| one.whole) {
+            let read = state.outgoing.take();
+            state.tokens.extend(read.map(|one| one.token));
+            drop(state);
+            self.changed.notify_all();
+        }
+    }
+
+    /// A line with a token goes out.
+    fn begin(&self, token: Token) {
+        self.state().outgoing = Some(Outgoing {
+            token,
+            whole: false,
+        });
+    }
+
+    fn is_whole(&self) {
+        if let Some(outgoing) = &mut self.state().outgoing {
+            outgoing.whole = true;
+        }
         self.changed.notify_all();
     }
 
@@ -164,6 +218,7 @@ impl Shared {
             lines.push(chunk.get(..read).unwrap_or_default());
             for line in lines.by_ref() {
                 let frame = line.map_or_else(|_| Frame::too_long(), Frame::line);
+                self.note_read();
                 let mut state =
                     self.wait_while(|state| state.lines.len() >= MOST_QUEUED && !state.over);
                 if state.over {
@@ -218,8 +273,7 @@ fn write_output(
     shared: &Shared,
     output: &mut (impl Write + AsFd),
 ) -> Result<Ended, FrameFault> {
-    let is_pipe = rustix::fs::fstat(output.as_fd())
-        .is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Fifo);
+    let is_pipe = shared.output.is_some();
     let mut stream = io::BufReader::new(stream);
     loop {
         let frame = match Frame::read(&mut stream) {
@@ -236,21 +290,34 @@ fn write_output(
                 let mut bytes = Vec::with_capacity(line.len() + 1);
                 bytes.extend_from_slice(line);
                 bytes.push(b'\n');
+                if token != 0 {
+                    shared.begin(token);
+                }
                 if !put(&bytes, is_pipe, output, shared) {
                     return Ok(Ended::ClientGone);
                 }
                 if token != 0 {
+                    shared.is_whole();
                     if is_pipe && !drained(output.as_fd(), shared) {
                         return Ok(Ended::ClientGone);
                     }
                     // When this does not get through, the act stays undelivered, which is safe.
-                    shared.report(token);
+                    shared.report();
                 }
             }
             Kind::End => return Ok(Ended::GateGone),
             Kind::Control | Kind::Delivered | Kind::TooLong => return Err(FrameFault::Length),
         }
     }
+}
+
+/// Its own handle on the output, where that is a pipe.
+fn pipe_of(output: &impl AsFd) -> Option<OwnedFd> {
+    let found = rustix::fs::fstat(output.as_fd()).ok()?;
+    let is_pipe = FileType::from_raw_mode(found.st_mode) == FileType::Fifo;
+    is_pipe
+        .then(|| output.as_fd().try_clone_to_owned().ok())
+        .flatten()
 }
 
 /// Writes a line. False when the client is gone, or its grace is over while it does not read: a write into a full pipe
@@ -319,4 +386,6 @@ const CHUNK: usize = 64 << 10;
 const ATOMIC: usize = 4096;
 /// Lines taken from the client that the socket has no room for yet.
 const MOST_QUEUED: usize = 16;
+/// From the last byte of an answer to its being noted.
+const MOMENT: Duration = Duration::from_millis(20);
 const GRACE: Duration = Duration::from_millis(1500);
