@@ -23,6 +23,7 @@ pub mod id;
 pub mod listing;
 pub mod meta;
 pub mod method;
+pub mod passing;
 pub mod proposal;
 pub mod rebuild;
 mod scanner;

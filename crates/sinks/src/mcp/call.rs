@@ -196,9 +196,18 @@ impl Call {
     //= PROFILE §5: a late answer settles the act
     async fn await_late(&self, late: Late, receiver: oneshot::Receiver<Answer>, meaning: Meaning) {
         self.shared.finished(&self.id);
-        let Ok(Ok(answer)) = tokio::time::timeout(LATE, receiver).await else {
-            return;
+        // The client's absence is no reason to give an answer up at once, but nothing is kept running for it for long.
+        let patience = async {
+            tokio::select! {
+                () = tokio::time::sleep(LATE) => {}
+                () = self.shared.to.closed() => tokio::time::sleep(LATE_FOR_NOBODY).await,
+            }
         };
+        let answer = tokio::select! {
+            answer = receiver => answer,
+            () = patience => return,
+        };
+        let Ok(answer) = answer else { return };
         let (answer, end) = meaning.read(answer);
         if !matches!(end, End::Unknown(_)) {
             let raw = answer.as_ref().ok().map(Vec::as_slice);
@@ -256,5 +265,7 @@ fn request_state(raw: &[u8]) -> Option<String> {
 
 /// How long a late answer is waited for while the server lives.
 const LATE: Duration = Duration::from_secs(600);
+/// And once its client is gone: until then the child and the connection's place are kept.
+const LATE_FOR_NOBODY: Duration = Duration::from_secs(20);
 /// How long a listing may take between a permit and its first byte; less than the permit lives.
 const LOOK: Duration = Duration::from_millis(700);

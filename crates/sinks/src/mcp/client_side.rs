@@ -6,6 +6,7 @@ use lychgate_core::Code;
 use lychgate_core::json::Value;
 use lychgate_gate::CallerGone;
 use lychgate_intake::answer::error_object;
+use lychgate_intake::passing::known_params;
 use lychgate_intake::rebuild::{cancelled_bytes, notification_bytes};
 use lychgate_intake::{
     ActingMethod, Body, ClientFault, ClientNotification, Denial, Era, FromClient, Proposal,
@@ -129,6 +130,7 @@ impl Connection {
             }
             ClientNotification::Progress { params } => {
                 let method = "notifications/progress";
+                let params = known_params(method, params);
                 upstream.tell(notification_bytes(method, params.as_ref()));
             }
             //= PROFILE §4: roots come from the configuration

@@ -6,6 +6,7 @@ use std::time::Duration;
 use lychgate_core::Code;
 use lychgate_core::json::{Object, Value};
 use lychgate_gate::{Caller, CallerGone};
+use lychgate_intake::passing::known_params;
 use lychgate_intake::rebuild::cancelled_bytes;
 use lychgate_intake::{Era, RequestId, passing_bytes};
 use tokio::sync::oneshot;
@@ -34,6 +35,7 @@ impl Connection {
                 .refuse(&Refused::passing(&id), Code::MalformedAct, why)
                 .await;
         }
+        params = known_params(&method, params);
         self.shape(&method, &mut params, era);
         let (gone, caller) = CallerGone::new();
         let (upstream_id, answer) = self.shared.upstream.expect();
