@@ -337,6 +337,27 @@ pub enum SourceType {
 }
 
 impl SourceType {
+    /// Every source.
+    pub const ALL: [Self; 7] = [
+        Self::User,
+        Self::System,
+        Self::Developer,
+        Self::Tool,
+        Self::Retrieval,
+        Self::Memory,
+        Self::Agent,
+    ];
+
+    /// The small number the store keeps; stable for ever.
+    pub fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// From the store's number.
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(number)).copied()
+    }
+
     //= PROFILE §9: untrusted is tool, retrieval, memory, agent, UNKNOWN
     /// Whether an instruction from here may stand behind a high-risk act.
     pub fn trusted(self) -> bool {

@@ -87,7 +87,7 @@ codes! {
     /// The authority names another finality sink.
     SinkMismatch = "040" "SINK_MISMATCH" false "The authority is for another sink.";
     /// A count, rate, spend or time limit is reached.
-    EnvelopeExceeded = "043" "ENVELOPE_EXCEEDED" false "A limit for acts of this kind is reached.";
+    EnvelopeExceeded = "043" "ENVELOPE_EXCEEDED" true "A limit for acts of this kind is reached.";
     /// The presenter is not the connection the authority was issued to.
     HolderMismatch = "050" "HOLDER_MISMATCH" false "The authority belongs to another holder.";
     /// The delegation is deeper, or grants less, than the act needs.
@@ -175,6 +175,20 @@ mod tests {
             assert_eq!(code.number().parse::<Code>().unwrap(), code);
         }
         assert!("EF-999".parse::<Code>().is_err());
+    }
+
+    #[test]
+    fn what_time_or_a_new_act_can_mend_is_retryable() {
+        let retryable: Vec<_> = Code::ALL
+            .iter()
+            .filter(|code| code.retryable())
+            .map(|code| code.number())
+            .collect();
+        // A limit is reached now and may not be in a moment, when other acts have ended.
+        let expected = [
+            "EF-004", "EF-030", "EF-031", "EF-032", "EF-043", "EF-060", "EF-081",
+        ];
+        assert_eq!(retryable, expected);
     }
 
     #[test]

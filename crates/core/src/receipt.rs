@@ -64,6 +64,14 @@ pub struct Receipt {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(deserialize_with = "json::present")]
     pub authority_id: Option<AuthorityId>,
+    /// The digest of the authority as signed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
+    pub authority_digest: Option<Digest>,
+    /// The digest of the sink's verification as signed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
+    pub verification_digest: Option<Digest>,
     /// The attempt at the effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(deserialize_with = "json::present")]

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use lychgate_core::id::ActId;
 use lychgate_core::receipt::ReceiptKind;
+use lychgate_core::signed::KeyId;
 use lychgate_core::{Digest, State};
 use lychgate_keys::Role;
-use lychgate_keys::verdict::{Challenge, ConfigurationChange, ReconciliationVerdict};
+use lychgate_keys::verdict::{Challenge, ConfigurationChange, Reason, ReconciliationVerdict};
 use lychgate_policy::{Applied, Change, Effect, changes};
 use lychgate_store as store;
 
@@ -199,54 +200,64 @@ impl Gate {
         if !self.challenges().take(&verdict.challenge, self.now()) {
             return Err(refused("the verdict is too old or was used before"));
         }
+        let approver = Some(verdict.mark.key_id.clone());
         let act = verdict.candidate_act_id;
+        self.reconcile_by(act, verdict.effect, &verdict.reason, approver)
+            .await
+    }
+
+    //= PROFILE §10: with `init --no-approver` nothing wants a key; receipts say `approver: none`
+    /// As [`Gate::reconcile`], for a gate without an approver: nobody could sign, and an act in doubt must not hold back
+    /// its equals for ever.
+    ///
+    /// # Errors
+    /// A sentence: this gate has an approver, or the act is not in doubt.
+    pub async fn reconcile_unsigned(
+        self: &Arc<Self>,
+        act: ActId,
+        effect: bool,
+        reason: &Reason,
+    ) -> Result<State, ControlRefused> {
+        if self.standing().approver != lychgate_core::receipt::Approver::None {
+            return Err(refused("the verdict needs the approver's key"));
+        }
+        self.reconcile_by(act, effect, reason, None).await
+    }
+
+    async fn reconcile_by(
+        self: &Arc<Self>,
+        act: ActId,
+        effect: bool,
+        reason: &Reason,
+        approver: Option<KeyId>,
+    ) -> Result<State, ControlRefused> {
         let row = match self.store().act(act) {
             Ok(Some(row)) => row,
             Ok(None) => return Err(refused(format!("there is no act `{act}`"))),
             Err(fault) => return Err(refused(fault)),
         };
-        let to = match (row.state, verdict.effect) {
-            (State::Indeterminate, true) => State::ReconciledEffect,
-            (State::Indeterminate, false) => State::ReconciledNoEffect,
-            // The effect is known; what was in doubt is that anybody heard of it.
-            (State::Effected, true) if row.undelivered => State::Effected,
-            (State::Effected, false) => {
-                return Err(refused("the destination has confirmed this act's effect"));
-            }
-            (state, _) => {
-                return Err(refused(format!(
-                    "the act is `{}`, not in doubt",
-                    state.name()
-                )));
-            }
-        };
-        let current = self.current();
+        let to = reconciled_to(&row, effect)?;
+        // The reason is a person's words; the record keeps its digest, the log line keeps nothing.
+        let reason = Digest::sha256(reason.as_str().as_bytes()).to_base64url();
         let receipt = self
-            .draft(ReceiptKind::Reconciled, &current)
-            .row(&row, to)
-            .approver(Some(verdict.mark.key_id.clone()))
-            // The reason is a person's words; the record keeps its digest, the log line keeps nothing.
-            .detail(format!("reason:{}", Digest::sha256(verdict.reason.as_str().as_bytes()).to_base64url()))
+            .draft_of(ReceiptKind::Reconciled, &self.current(), &row, to)
+            .approver(approver)
+            .detail(format!("reason:{reason}"))
             .entry()
             .map_err(refused)?;
-        let now = self.now();
+        let (now, receipts) = (self.now(), vec![receipt]);
         let txn = if to == State::Effected {
-            store::Txn::Deliver(store::Deliver {
-                act,
-                now,
-                receipts: vec![receipt],
-            })
+            store::Txn::Deliver(store::Deliver { act, now, receipts })
         } else {
-            let settle = store::Settle {
+            store::Txn::Settle(store::Settle {
                 act,
                 to,
                 answer: None,
                 undelivered: false,
                 code: None,
                 now,
-                receipts: vec![receipt],
-            };
-            store::Txn::Settle(settle)
+                receipts,
+            })
         };
         self.commit_reconciliation(act, row.twin, to, txn).await
     }
@@ -271,6 +282,21 @@ impl Gate {
                 self.store_fault(&fault);
                 Err(refused(fault))
             }
+        }
+    }
+}
+
+/// What a person's verdict makes of an act.
+fn reconciled_to(row: &store::ActRow, effect: bool) -> Result<State, ControlRefused> {
+    match (row.state, effect) {
+        (State::Indeterminate, true) => Ok(State::ReconciledEffect),
+        (State::Indeterminate, false) => Ok(State::ReconciledNoEffect),
+        // The effect is known; what was in doubt is that anybody heard of it.
+        (State::Effected, true) if row.undelivered => Ok(State::Effected),
+        (State::Effected, false) => Err(refused("the destination has confirmed this act's effect")),
+        (state, _) => {
+            let name = state.name();
+            Err(refused(format!("the act is `{name}`, not in doubt")))
         }
     }
 }

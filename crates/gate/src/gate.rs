@@ -9,7 +9,7 @@ use lychgate_core::authority::FinalityAuthority;
 use lychgate_core::code::Code;
 use lychgate_core::id::{ActId, EffectId, GateId, HolderId};
 use lychgate_core::outside::{Clock, Entropy, ten};
-use lychgate_core::receipt::{Approver, Isolation, ReceiptKind, Salt};
+use lychgate_core::receipt::{Approver, Isolation, Salt};
 use lychgate_core::signed::{Mark, Signed};
 use lychgate_core::{Digest, Timestamp};
 use lychgate_keys::{KeyRing, Role, Sealer, TrustBundle};
@@ -20,7 +20,8 @@ use tokio::sync::watch;
 use crate::approval::Approvals;
 use crate::challenge::Challenges;
 use crate::current::Current;
-use crate::receipts::{Draft, Standing};
+use crate::receipts::Standing;
+use crate::rotate::NewKeys;
 use crate::session::{Peer, Session};
 use crate::twins::Twins;
 
@@ -38,6 +39,7 @@ pub struct Gate {
     twins: Twins,
     approvals: Approvals,
     challenges: Challenges,
+    new_keys: NewKeys,
     /// One change of the rules at a time: the view that decisions are made by is read back after each.
     control: tokio::sync::Mutex<()>,
     /// What a retry may name: acts that reconciliation found without effect, and rounds that wait for input.
@@ -108,6 +110,7 @@ impl Gate {
             twins: Twins::default(),
             approvals: Approvals::default(),
             challenges: Challenges::default(),
+            new_keys: NewKeys::default(),
             control: tokio::sync::Mutex::default(),
             predecessors: Mutex::default(),
             closing: watch::Sender::new(false),
@@ -170,6 +173,10 @@ impl Gate {
         &self.challenges
     }
 
+    pub(crate) fn new_keys(&self) -> &NewKeys {
+        &self.new_keys
+    }
+
     pub(crate) async fn one_control(&self) -> tokio::sync::MutexGuard<'_, ()> {
         self.control.lock().await
     }
@@ -214,17 +221,22 @@ impl Gate {
         self.closing.send_replace(true);
     }
 
-    /// Whether the store can no longer be believed; the process must exit with a fault.
+    /// Whether the store can no longer be believed, or does not hold what happened; the process must exit with a fault.
     pub fn is_broken(&self) -> bool {
         self.broken.load(Ordering::Acquire)
+    }
+
+    /// What happened and what is recorded are no longer the same: the gate must end.
+    pub(crate) fn give_up(&self) {
+        self.broken.store(true, Ordering::Release);
+        self.close();
     }
 
     /// The code for a store that cannot do its work. A store that is closed ends the gate (PROFILE §5).
     pub(crate) fn store_fault(&self, fault: &StoreFault) -> Code {
         tracing::error!(%fault, "the store cannot answer");
         if matches!(fault, StoreFault::Unrecorded | StoreFault::Closed) {
-            self.broken.store(true, Ordering::Release);
-            self.close();
+            self.give_up();
         }
         Code::ConsumeStateUnavailable
     }
@@ -235,10 +247,6 @@ impl Gate {
             Ok(None) => Err(Code::NoFinalityAuthority),
             Err(fault) => Err(self.store_fault(&fault)),
         }
-    }
-
-    pub(crate) fn draft(&self, kind: ReceiptKind, current: &Current) -> Draft {
-        Draft::new(self.standing, kind, self.now(), current.epochs)
     }
 
     pub(crate) fn ten(&self) -> Result<[u8; 10], Code> {

@@ -18,7 +18,7 @@ use lychgate_store as store;
 use crate::approval::Claim;
 use crate::current::Current;
 use crate::gate::Gate;
-use crate::receipts::destination_text;
+use crate::receipts::source_of;
 use crate::session::Session;
 use crate::sink::FinalitySink as Sink;
 
@@ -48,6 +48,8 @@ pub struct HeldAct {
     pub(crate) has_program: bool,
     pub(crate) predecessor: Predecessor,
     pub(crate) salt: Salt,
+    /// The destination as the store keeps it.
+    pub(crate) sealed_destination: Option<Vec<u8>>,
     pub(crate) vouched: bool,
     pub(crate) began: Instant,
     /// It has a row in the store, waiting for this ticket.
@@ -191,12 +193,14 @@ impl HeldAct {
             twin: self.twin(),
             act_digest: Some(self.digest),
             arguments_digest: Some(self.proposal.digest),
-            destination: self.act.destination.as_ref().map(destination_text),
+            destination: self.sealed_destination.clone(),
             salt: self.salt,
             agent: self.act.agent.agent_id.clone(),
             tool: resolved.then(|| self.act.tool.tool_id.clone()),
             function: resolved.then(|| self.act.tool.function_id.clone()),
             class: Some(self.act.consequence_class),
+            source: source_of(&self.act),
+            vouched: self.vouched,
             retry_of: self.predecessor.act(),
         }
     }
@@ -271,6 +275,11 @@ impl Gate {
         let digest = act.digest().map_err(|_| Code::FailClosed)?;
         let vouched = act.instruction_provenance.is_some();
         let salt = self.fresh_salt()?;
+        let sealed_destination = act
+            .destination
+            .as_ref()
+            .map(|destination| self.seal_destination(act.candidate_act_id, destination))
+            .transpose()?;
         let predecessor = self.claim_predecessor(&proposal, &act);
         Ok(HeldAct {
             session: Arc::clone(session),
@@ -285,6 +294,7 @@ impl Gate {
             has_program,
             predecessor,
             salt,
+            sealed_destination,
             vouched,
             began,
             escalated: None,

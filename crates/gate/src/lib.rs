@@ -25,6 +25,7 @@ pub mod doors;
 pub mod first;
 pub mod gate;
 pub mod hold;
+mod note;
 pub mod outcome;
 pub mod paths;
 pub mod ped;
@@ -35,7 +36,7 @@ pub mod session;
 pub mod sink;
 pub mod twins;
 
-pub use approval::{Caller, CallerGone, PendingTicket, Waited};
+pub use approval::{Caller, CallerGone, PendingTicket, TicketSummary, Waited};
 pub use clock::SteadyClock;
 pub use control::{ControlRefused, Plan};
 pub use current::Current;
@@ -46,8 +47,9 @@ pub use outcome::{Late, Settled};
 pub use paths::RealPaths;
 pub use ped::{Allowed, Denied, Escalated, Verdict};
 pub use recover::Recovered;
+pub use rotate::PreparedKey;
 pub use session::{Peer, Session};
 pub use sink::{
-    Attempt, Begun, Dispatched, Effect, End, FinalitySink, LiveInvocation, NotSent, Permit,
-    Presented, SinkRefusal, Unknown,
+    Attempt, Begun, Dispatched, Effect, End, FinalitySink, LiveInvocation, NotSent, Objects,
+    Permit, Presented, SinkRefusal, Unknown,
 };

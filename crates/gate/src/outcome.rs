@@ -1,6 +1,7 @@
 //! What became of a dispatched act (PROFILE §5): settling, delivery, late answers.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use lychgate_core::id::{ActId, EffectId};
 use lychgate_core::receipt::ReceiptKind;
@@ -69,65 +70,136 @@ impl Gate {
     /// Settles an attempt, durably. `answer` is the raw result to keep, sealed, until it is delivered; reads keep none.
     ///
     /// When the outcome cannot be committed the effect has happened all the same: the answer is to be marked
-    /// unrecorded, and the gate ends; at its next start the act is `indeterminate`.
+    /// unrecorded, and the gate ends; at its next start the act is `indeterminate`. A late answer after a person's
+    /// verdict settles nothing, but is recorded beside it.
     pub async fn settle(self: &Arc<Self>, attempt: Attempt, answer: Option<&[u8]>) -> Settled {
         let Attempt { act, effect, end } = attempt;
-        let to = end.state();
-        let recorded = self.commit_outcome(act, end, answer).await;
-        match to {
-            _ if !recorded => self.twins().indeterminate(act),
+        let settled = |state, recorded, late| Settled {
+            act,
+            state,
+            recorded,
+            late,
+        };
+        match self.commit_outcome(act, end, answer).await {
+            Kept::Outcome => {}
+            Kept::Beside(verdict) => return settled(verdict, true, None),
+            Kept::Nothing => {
+                self.give_up();
+                self.twins().indeterminate(act);
+                return settled(end.state(), false, None);
+            }
+        }
+        match end.state() {
             State::Indeterminate => self.twins().indeterminate(act),
             State::Effected if answer.is_some() => self.twins().undelivered(act, self.now()),
             _ => self.twins().close(act),
         }
-        let late = (recorded && to == State::Indeterminate).then_some(Late { act, effect });
-        Settled {
-            act,
-            state: to,
-            recorded,
-            late,
+        let late = (end.state() == State::Indeterminate).then_some(Late { act, effect });
+        settled(end.state(), true, late)
+    }
+
+    async fn commit_outcome(self: &Arc<Self>, act: ActId, end: End, answer: Option<&[u8]>) -> Kept {
+        let Ok(row) = self.row(act) else {
+            return Kept::Nothing;
+        };
+        if reconciled(row.state) {
+            return self.commit_beside(&row, end).await;
+        }
+        let Some(settle) = self.settlement(&row, end, answer) else {
+            return Kept::Nothing;
+        };
+        match self.commit_patiently(store::Txn::Settle(settle)).await {
+            Ok(store::Committed::Done(_)) => Kept::Outcome,
+            Ok(store::Committed::Rejected(why)) => {
+                // A person's verdict may have come in between.
+                match self.row(act) {
+                    Ok(row) if reconciled(row.state) => return self.commit_beside(&row, end).await,
+                    _ => tracing::error!(%act, %why, "an outcome was rejected"),
+                }
+                Kept::Nothing
+            }
+            Err(fault) => {
+                self.store_fault(&fault);
+                Kept::Nothing
+            }
         }
     }
 
-    async fn commit_outcome(self: &Arc<Self>, act: ActId, end: End, answer: Option<&[u8]>) -> bool {
+    fn settlement(
+        self: &Arc<Self>,
+        row: &store::ActRow,
+        end: End,
+        answer: Option<&[u8]>,
+    ) -> Option<store::Settle> {
         let to = end.state();
-        let Ok(row) = self.row(act) else { return false };
         let keeps = to == State::Effected && row.twin.is_some();
-        // An answer too large to keep cannot be given again; an equal call is then refused until reconciliation.
+        // An answer too large to keep, or that cannot be sealed, cannot be given again; an equal call is then refused
+        // until reconciliation.
         let kept = answer.filter(|answer| keeps && answer.len() <= LARGEST_KEPT);
-        let sealed = kept
-            .map(|answer| self.sealer().seal(&answer_label(act), answer))
-            .transpose();
-        let Ok(sealed) = sealed else { return false };
-        let current = self.current();
+        let sealed = kept.and_then(|answer| self.sealer().seal(&answer_label(row.id), answer).ok());
         let code = matches!(end, End::Unknown(_)).then_some(Code::TwinUnresolved);
         let receipt = self
-            .draft(ReceiptKind::Outcome, &current)
-            .row(&row, to)
+            .draft_of(ReceiptKind::Outcome, &self.current(), row, to)
             .code(code)
             .detail(end.phrase())
-            .entry();
-        let Ok(receipt) = receipt else { return false };
-        let settle = store::Settle {
-            act,
+            .entry()
+            .ok()?;
+        Some(store::Settle {
+            act: row.id,
             to,
             answer: sealed,
             undelivered: keeps && answer.is_some(),
             code,
             now: self.now(),
             receipts: vec![receipt],
+        })
+    }
+
+    /// A late answer to an act that a person has reconciled: the verdict stands, and the record says what came.
+    async fn commit_beside(self: &Arc<Self>, row: &store::ActRow, end: End) -> Kept {
+        let effect = row.state == State::ReconciledEffect;
+        let (contradicts, phrase) = match end {
+            End::Unknown(_) => (false, "a late answer says nothing of the effect"),
+            End::Effected if effect => (false, AGREES),
+            End::NoEffect | End::NotSent | End::InputRequired if !effect => (false, AGREES),
+            _ => (true, CONTRADICTS),
         };
-        match self.store().commit(store::Txn::Settle(settle)).await {
-            Ok(store::Committed::Done(_)) => true,
-            Ok(store::Committed::Rejected(why)) => {
-                tracing::error!(%act, %why, "an outcome was rejected");
-                false
-            }
+        let receipt = self
+            .draft_of(ReceiptKind::Outcome, &self.current(), row, row.state)
+            .detail(phrase)
+            .entry();
+        let Ok(receipt) = receipt else {
+            return Kept::Nothing;
+        };
+        let (act, now, receipts) = (row.id, self.now(), vec![receipt]);
+        let txn = if contradicts {
+            tracing::error!(%act, state = row.state.name(), "{CONTRADICTS}");
+            store::Txn::Contradict(store::Contradict { act, now, receipts })
+        } else {
+            store::Txn::Note(store::Note { now, receipts })
+        };
+        match self.commit_patiently(txn).await {
+            Ok(store::Committed::Done(_)) => Kept::Beside(row.state),
+            Ok(store::Committed::Rejected(_)) => Kept::Nothing,
             Err(fault) => {
                 self.store_fault(&fault);
-                false
+                Kept::Nothing
             }
         }
+    }
+
+    /// Commits what has happened already: a full queue is tried again, for about a second.
+    async fn commit_patiently(
+        self: &Arc<Self>,
+        txn: store::Txn,
+    ) -> Result<store::Committed, store::StoreFault> {
+        for _ in 0..MOST_TRIES {
+            match self.store().commit(txn.clone()).await {
+                Err(store::StoreFault::Busy) => tokio::time::sleep(BETWEEN_TRIES).await,
+                result => return result,
+            }
+        }
+        self.store().commit(txn).await
     }
 
     /// The answer of a settled act has reached its caller.
@@ -163,6 +235,25 @@ impl Gate {
     }
 }
 
+/// What the store has of an outcome.
+enum Kept {
+    /// It is the act's.
+    Outcome,
+    /// A person's verdict is, and the outcome stands beside it in the record.
+    Beside(State),
+    /// Nothing.
+    Nothing,
+}
+
+fn reconciled(state: State) -> bool {
+    matches!(state, State::ReconciledEffect | State::ReconciledNoEffect)
+}
+
+const AGREES: &str = "a late answer agrees with the reconciliation";
+const CONTRADICTS: &str = "a late answer contradicts the reconciliation";
+/// How often, and how far apart, an outcome is offered to a store that has too much to do.
+const MOST_TRIES: usize = 20;
+const BETWEEN_TRIES: Duration = Duration::from_millis(50);
 /// The largest answer that is kept for an equal call, in bytes.
 const LARGEST_KEPT: usize = 256 << 10;
 /// Rounds that wait for their input.

@@ -1,6 +1,6 @@
 //! How the gate writes receipts: each step's, hashed by the worker that takes the step.
 
-use lychgate_core::act::CandidateAct;
+use lychgate_core::act::{CandidateAct, Destination, SourceType};
 use lychgate_core::evidence::Predicates;
 use lychgate_core::id::{ActId, AuthorityId, EffectId, EvidenceId, GateId, TicketId};
 use lychgate_core::json::ShapeFault;
@@ -10,6 +10,9 @@ use lychgate_core::receipt::{
 use lychgate_core::signed::KeyId;
 use lychgate_core::{Code, ConsequenceClass, Digest, Epochs, State, Timestamp, jcs, json};
 use lychgate_store::{ActRow, Entry};
+
+use crate::current::Current;
+use crate::gate::Gate;
 
 /// What every receipt of this gate says.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +51,8 @@ impl Draft {
             evidence_id: None,
             evidence_digest: None,
             authority_id: None,
+            authority_digest: None,
+            verification_digest: None,
             effect_id: None,
             idempotency_key: None,
             retry_of: None,
@@ -66,8 +71,8 @@ impl Draft {
         self
     }
 
-    /// As far as the store's row knows the act.
-    pub(crate) fn row(self, row: &ActRow, state: State) -> Self {
+    /// As far as the store's row knows the act; `destination` is the row's, opened.
+    fn row(self, row: &ActRow, destination: Option<&str>, state: State) -> Self {
         let commit =
             |label: &str, value: &[u8]| Commitment::to(&row.salt.of_field(label), label, value);
         let part = ActPart {
@@ -81,12 +86,9 @@ impl Draft {
             arguments_commitment: row
                 .arguments_digest
                 .map(|digest| commit(ARGUMENTS, digest.bytes())),
-            destination_commitment: row
-                .destination
-                .as_ref()
-                .map(|text| commit(DESTINATION, text.as_bytes())),
-            source_type: None,
-            vouched: false,
+            destination_commitment: destination.map(|text| commit(DESTINATION, text.as_bytes())),
+            source_type: row.source,
+            vouched: row.vouched,
         };
         let mut draft = self.act(part, state);
         draft.0.authority_id = row.grant.map(|grant| grant.authority);
@@ -121,6 +123,13 @@ impl Draft {
         self.0.evidence_id = Some(evidence);
         self.0.evidence_digest = Some(evidence_digest);
         self.0.authority_id = Some(authority);
+        self
+    }
+
+    /// What was signed beside the evidence.
+    pub(crate) fn signed(mut self, authority: Digest, verification: Digest) -> Self {
+        self.0.authority_digest = Some(authority);
+        self.0.verification_digest = Some(verification);
         self
     }
 
@@ -168,6 +177,55 @@ impl Draft {
     }
 }
 
+impl Gate {
+    pub(crate) fn draft(&self, kind: ReceiptKind, current: &Current) -> Draft {
+        Draft::new(self.standing(), kind, self.now(), current.epochs)
+    }
+
+    /// A receipt of an act that is in the store.
+    pub(crate) fn draft_of(
+        &self,
+        kind: ReceiptKind,
+        current: &Current,
+        row: &ActRow,
+        to: State,
+    ) -> Draft {
+        let destination = self.destination_of(row);
+        self.draft(kind, current)
+            .row(row, destination.as_deref(), to)
+    }
+
+    /// Where an act goes or went: its canonical `destination` object. `None` when none was resolved, or the row's
+    /// sealed bytes are not this gate's.
+    pub fn destination_of(&self, row: &ActRow) -> Option<String> {
+        let sealed = row.destination.as_ref()?;
+        match self.sealer().open(&destination_label(row.id), sealed) {
+            Ok(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+            Err(fault) => {
+                tracing::error!(act = %row.id, %fault, "a destination cannot be opened");
+                None
+            }
+        }
+    }
+
+    /// Seals a destination for the store: it is text of the arguments.
+    pub(crate) fn seal_destination(
+        &self,
+        act: ActId,
+        destination: &Destination,
+    ) -> Result<Vec<u8>, Code> {
+        let text = destination_text(destination);
+        self.sealer()
+            .seal(&destination_label(act), text.as_bytes())
+            .map_err(|_| Code::FailClosed)
+    }
+}
+
+/// What a sealed destination is bound to.
+fn destination_label(act: ActId) -> Vec<u8> {
+    format!("destination:{act}").into_bytes()
+}
+
 /// What a receipt says of an act in hand.
 pub(crate) fn part_of(
     act: &CandidateAct,
@@ -193,12 +251,14 @@ pub(crate) fn part_of(
         )),
         destination_commitment: destination
             .map(|text| Commitment::to(&salt.of_field(DESTINATION), DESTINATION, text.as_bytes())),
-        source_type: act
-            .instruction_provenance
-            .as_ref()
-            .and_then(|provenance| provenance.source_type),
+        source_type: source_of(act),
         vouched,
     }
+}
+
+/// Who asked; `None` is UNKNOWN.
+pub(crate) fn source_of(act: &CandidateAct) -> Option<SourceType> {
+    act.instruction_provenance.as_ref()?.source_type
 }
 
 /// What a receipt says of a request that never became an act.
@@ -219,7 +279,7 @@ pub(crate) fn part_of_nothing(act: ActId, agent_id: &str) -> ActPart {
 }
 
 /// The one text a destination is committed as: its canonical object.
-pub(crate) fn destination_text(destination: &lychgate_core::act::Destination) -> String {
+fn destination_text(destination: &Destination) -> String {
     json::to_value(destination)
         .map(|value| String::from_utf8_lossy(&jcs::to_bytes(&value)).into_owned())
         .unwrap_or_default()

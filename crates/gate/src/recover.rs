@@ -5,12 +5,13 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use lychgate_core::receipt::ReceiptKind;
-use lychgate_core::{Code, State};
+use lychgate_core::{Code, State, Timestamp};
 use lychgate_store::{self as store, ActQuery, ActRow, TicketState};
 
+use crate::approval::MOST_OPEN;
 use crate::gate::Gate;
 use crate::sink::Unknown;
-use crate::twins::KEPT;
+use crate::twins::KEPT_MILLIS;
 
 /// What a gate found when it started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,8 +54,7 @@ impl Gate {
     async fn lose(self: &Arc<Self>, row: &ActRow) -> Result<(), Code> {
         let current = self.current();
         let receipt = self
-            .draft(ReceiptKind::Outcome, &current)
-            .row(row, State::Indeterminate)
+            .draft_of(ReceiptKind::Outcome, &current, row, State::Indeterminate)
             .code(Some(Code::TwinUnresolved))
             .detail(Unknown::GateEnded.phrase())
             .entry()
@@ -89,8 +89,7 @@ impl Gate {
             let mut lapse = store::Lapse::at(self.now());
             for row in &rows {
                 let draft = self
-                    .draft(ReceiptKind::Lapsed, &current)
-                    .row(row, to)
+                    .draft_of(ReceiptKind::Lapsed, &current, row, to)
                     .detail("the gate ended while it was held");
                 lapse
                     .receipts
@@ -108,6 +107,10 @@ impl Gate {
     /// What a person has decided lately comes back into memory: denials, and acts found without effect.
     async fn remember(self: &Arc<Self>) -> Result<(), Code> {
         let now = self.now();
+        let pending = self.store().tickets(Some(TicketState::Pending), MOST_OPEN);
+        for ticket in self.read(pending)? {
+            self.approvals().restore(&ticket);
+        }
         for ticket in self.read(self.store().tickets(Some(TicketState::Denied), PAGE))? {
             if now < ticket.expires_at {
                 self.approvals()
@@ -161,29 +164,29 @@ impl Gate {
         let now = self.now();
         let mut lapse = store::Lapse::at(now);
         let current = self.current();
+        let mut live = Vec::new();
         for state in [TicketState::Pending, TicketState::Approved] {
-            for ticket in self.read(
-                self.store()
-                    .tickets(Some(state), crate::approval::MOST_PENDING),
-            )? {
-                // A ticket somebody waits for is ended by its waiter, with the act's own receipt.
-                if now >= ticket.expires_at && !self.approvals().is_waited_for(ticket.id) {
-                    let draft = self
-                        .draft(ReceiptKind::Lapsed, &current)
-                        .ticket(Some(ticket.id))
-                        .detail("the ticket expired");
-                    lapse
-                        .receipts
-                        .push(draft.entry().map_err(|_| Code::FailClosed)?);
-                    lapse.tickets.push(ticket.id);
-                }
-            }
+            live.extend(self.read(self.store().tickets(Some(state), MOST_OPEN))?);
         }
-        for row in self.read(self.store().open_acts())? {
-            if row.state == State::Effected && now.since(row.updated_at) >= KEPT {
-                lapse.forget_answers.push(row.id);
-            }
+        // A ticket somebody waits for is ended by its waiter, with the act's own receipt.
+        let over = live.iter().filter(|ticket| {
+            now >= ticket.expires_at && !self.approvals().is_waited_for(ticket.id)
+        });
+        for ticket in over {
+            let draft = self
+                .draft(ReceiptKind::Lapsed, &current)
+                .ticket(Some(ticket.id))
+                .detail("the ticket expired");
+            lapse
+                .receipts
+                .push(draft.entry().map_err(|_| Code::FailClosed)?);
+            lapse.tickets.push(ticket.id);
         }
+        if let Some(until) = now.as_millis().checked_sub(KEPT_MILLIS) {
+            let until = Timestamp::from_millis(until);
+            lapse.forget_answers = self.read(self.store().kept_answers(until))?;
+        }
+        self.approvals().forget_lapsed(now, &lapse.tickets, &live);
         if lapse.tickets.is_empty() && lapse.forget_answers.is_empty() {
             return Ok(());
         }

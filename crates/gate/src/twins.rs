@@ -31,8 +31,15 @@ enum Standing {
     Orphan,
     /// No answer.
     Indeterminate,
-    /// Settled; the answer is not known to have reached the caller.
-    Undelivered(Timestamp),
+    /// Settled; the answer is not known to have reached the caller, who is gone if `orphaned`.
+    Undelivered { at: Timestamp, orphaned: bool },
+}
+
+/// The call that is judged: when it was emitted, and what time it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    pub(crate) emitted: Timestamp,
+    pub(crate) now: Timestamp,
 }
 
 /// The open acts.
@@ -49,14 +56,14 @@ struct Table {
 
 impl Twins {
     /// Judges a call that is not admitted yet, so that nobody is asked about one that would be refused.
-    pub(crate) fn look(&self, twin: &Digest, now: Timestamp) -> TwinVerdict {
-        self.table().judge(twin, now)
+    pub(crate) fn look(&self, twin: &Digest, moment: Moment) -> TwinVerdict {
+        self.table().judge(twin, moment)
     }
 
     /// Judges a call and, when it is new, enters it as live in the same step.
-    pub(crate) fn admit(&self, twin: &Digest, act: ActId, now: Timestamp) -> TwinVerdict {
+    pub(crate) fn admit(&self, twin: &Digest, act: ActId, moment: Moment) -> TwinVerdict {
         let mut table = self.table();
-        let verdict = table.judge(twin, now);
+        let verdict = table.judge(twin, moment);
         if verdict == TwinVerdict::New {
             table.enter(*twin, act, Standing::Live);
         }
@@ -78,7 +85,7 @@ impl Twins {
     /// A settled act's answer reached its caller. One whose outcome is open stays open, whatever its caller was told.
     pub(crate) fn delivered(&self, act: ActId) {
         let mut table = self.table();
-        if let Some((_, Standing::Undelivered(_))) = table.by_act.get(&act) {
+        if let Some((_, Standing::Undelivered { .. })) = table.by_act.get(&act) {
             table.remove(act);
         }
     }
@@ -98,12 +105,20 @@ impl Twins {
 
     /// An act settled; its answer is on its way.
     pub(crate) fn undelivered(&self, act: ActId, at: Timestamp) {
-        self.table().restate(act, |_| Standing::Undelivered(at));
+        self.table().restate(act, |standing| Standing::Undelivered {
+            at,
+            orphaned: standing != Standing::Live,
+        });
     }
 
     /// Enters what the store had open when the gate started.
     pub(crate) fn restore(&self, twin: Digest, act: ActId, undelivered_since: Option<Timestamp>) {
-        let standing = undelivered_since.map_or(Standing::Indeterminate, Standing::Undelivered);
+        let standing =
+            undelivered_since.map_or(Standing::Indeterminate, |at| Standing::Undelivered {
+                at,
+                // Whoever called is not connected to this gate.
+                orphaned: true,
+            });
         self.table().enter(twin, act, standing);
     }
 
@@ -125,17 +140,23 @@ impl Twins {
 }
 
 impl Table {
-    fn judge(&self, twin: &Digest, now: Timestamp) -> TwinVerdict {
+    fn judge(&self, twin: &Digest, moment: Moment) -> TwinVerdict {
         let mut recorded = None;
         for other in self.by_twin.get(twin).into_iter().flatten() {
             match self.by_act.get(other).map(|(_, standing)| *standing) {
                 Some(Standing::Orphan | Standing::Indeterminate) => {
                     return TwinVerdict::Unresolved(*other);
                 }
-                Some(Standing::Undelivered(at)) if now.since(at) >= KEPT => {
+                //= PROFILE §5: while both are live they are two acts
+                // Emitted before the other ended, with that one's caller there: no repetition of a lost answer.
+                Some(Standing::Undelivered {
+                    at,
+                    orphaned: false,
+                }) if moment.emitted < at => {}
+                Some(Standing::Undelivered { at, .. }) if moment.now.since(at) >= KEPT => {
                     return TwinVerdict::Unresolved(*other);
                 }
-                Some(Standing::Undelivered(_)) => recorded = Some(*other),
+                Some(Standing::Undelivered { .. }) => recorded = Some(*other),
                 Some(Standing::Live) | None => {}
             }
         }
@@ -167,7 +188,8 @@ impl Table {
 }
 
 /// How long a recorded answer is kept for an equal call.
-pub(crate) const KEPT: Duration = Duration::from_secs(600);
+pub(crate) const KEPT_MILLIS: u64 = 600_000;
+const KEPT: Duration = Duration::from_millis(KEPT_MILLIS);
 
 #[cfg(test)]
 mod tests {
@@ -177,11 +199,34 @@ mod tests {
         ActId::from_bytes([n; 16])
     }
 
+    /// A call emitted when it is judged.
+    fn moment(ms: u64) -> Moment {
+        let now = Timestamp::from_millis(ms);
+        Moment { emitted: now, now }
+    }
+
+    #[test]
+    fn a_call_emitted_while_its_twin_was_live_is_a_second_act_whenever_it_is_decided() {
+        let twins = Twins::default();
+        let twin = Digest::sha256(b"call");
+        let emitted_before = Moment { emitted: Timestamp::from_millis(5), now: Timestamp::from_millis(99) };
+        assert_eq!(twins.admit(&twin, act(1), moment(0)), TwinVerdict::New);
+        twins.undelivered(act(1), Timestamp::from_millis(10));
+        assert_eq!(twins.look(&twin, moment(11)), TwinVerdict::Recorded(act(1)), "emitted after: a repetition");
+        assert_eq!(twins.admit(&twin, act(2), emitted_before), TwinVerdict::New);
+        // With the first caller gone it may be the same caller's repetition.
+        let other = Digest::sha256(b"other");
+        assert_eq!(twins.admit(&other, act(3), moment(0)), TwinVerdict::New);
+        twins.orphan(act(3));
+        twins.undelivered(act(3), Timestamp::from_millis(10));
+        assert_eq!(twins.look(&other, emitted_before), TwinVerdict::Recorded(act(3)));
+    }
+
     #[test]
     fn two_live_equal_calls_are_two_acts_and_a_lost_answer_blocks_the_third() {
         let twins = Twins::default();
         let twin = Digest::sha256(b"call");
-        let now = Timestamp::from_millis(0);
+        let now = moment(0);
         assert_eq!(twins.admit(&twin, act(1), now), TwinVerdict::New);
         assert_eq!(twins.admit(&twin, act(2), now), TwinVerdict::New);
         twins.indeterminate(act(1));
@@ -198,14 +243,14 @@ mod tests {
     fn an_undelivered_answer_is_given_for_ten_minutes_and_then_blocks() {
         let twins = Twins::default();
         let twin = Digest::sha256(b"call");
-        let at = |ms| Timestamp::from_millis(ms);
+        let at = moment;
         assert_eq!(twins.admit(&twin, act(1), at(0)), TwinVerdict::New);
         twins.orphan(act(1));
         assert_eq!(
             twins.admit(&twin, act(2), at(1)),
             TwinVerdict::Unresolved(act(1))
         );
-        twins.undelivered(act(1), at(10));
+        twins.undelivered(act(1), Timestamp::from_millis(10));
         assert_eq!(
             twins.admit(&twin, act(2), at(599_999)),
             TwinVerdict::Recorded(act(1))
@@ -222,7 +267,7 @@ mod tests {
     fn telling_the_caller_that_an_outcome_is_unknown_does_not_close_it() {
         let twins = Twins::default();
         let twin = Digest::sha256(b"call");
-        let now = Timestamp::from_millis(0);
+        let now = moment(0);
         assert_eq!(twins.admit(&twin, act(1), now), TwinVerdict::New);
         twins.indeterminate(act(1));
         twins.delivered(act(1));

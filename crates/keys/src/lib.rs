@@ -24,7 +24,7 @@ pub mod verdict;
 
 pub use approver::ApproverKey;
 pub use fault::{Invalid, KeyFault, TrustFault};
-pub use ring::{KeyRing, rotate};
+pub use ring::{KeyRing, NewKey, rotate};
 pub use role::{NotARole, Role};
 pub use seal::Sealer;
 pub use signing::{SigningKey, SystemEntropy, thumbprint};

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use lychgate_core::Timestamp;
 use lychgate_core::signed::KeyId;
+use zeroize::Zeroizing;
 
 use crate::files::{self, line};
 use crate::{KeyFault, Role, SigningKey, TrustBundle};
@@ -79,31 +80,69 @@ impl KeyRing {
     }
 }
 
-/// Puts a fresh key in the place of a role's current one: the new key's file is written, then the bundle with the old
+/// A key that was made for a role and that nobody believes yet. It lives in memory only: dropped, it never was.
+#[derive(Debug)]
+pub struct NewKey {
+    role: Role,
+    key: SigningKey,
+    seed: Zeroizing<[u8; 32]>,
+}
+
+impl NewKey {
+    /// A fresh one.
+    ///
+    /// # Errors
+    /// When the role is the approver's, or the system gives no randomness.
+    pub fn generate(role: Role) -> Result<Self, KeyFault> {
+        if role == Role::Approver {
+            return Err(KeyFault::NotAFileKey { role });
+        }
+        let (key, seed) = SigningKey::generate_with_seed()?;
+        Ok(Self { role, key, seed })
+    }
+
+    /// What it is to be believed for.
+    #[must_use]
+    pub fn role(&self) -> Role {
+        self.role
+    }
+
+    /// Its public half.
+    #[must_use]
+    pub fn public(&self) -> [u8; 32] {
+        self.key.public()
+    }
+
+    /// Its RFC 7638 thumbprint.
+    #[must_use]
+    pub fn key_id(&self) -> &KeyId {
+        self.key.key_id()
+    }
+}
+
+/// Puts a new key in the place of its role's current one: the new key's file is written, then the bundle with the old
 /// key retired (at `trust`, which decides), then the old private file is removed. A crash between leaves a ring that
 /// opens, with the old or the new key.
 ///
 /// The caller has the new key take the old one's place in its [`KeyRing`].
 ///
 /// # Errors
-/// When the role is the approver's, there is no current key, or a file cannot be written. The bundle in memory is then
+/// When there is no current key, or a file cannot be written. The bundle in memory is then
 /// as it was, unless only the removal of the old file failed.
 pub fn rotate(
     dir: &Path,
     trust: &Path,
     bundle: &mut TrustBundle,
-    role: Role,
+    new: NewKey,
     at: Timestamp,
 ) -> Result<SigningKey, KeyFault> {
-    if role == Role::Approver {
-        return Err(KeyFault::NotAFileKey { role });
-    }
+    let NewKey { role, key, seed } = new;
     files::check_folder(dir)?;
     if bundle.current(role).is_none() {
         return Err(KeyFault::NoKey { role });
     }
     let mut next = bundle.clone();
-    let key = write_new(dir, role)?;
+    write(dir, role, &key, &seed)?;
     let done = next.replace(role, key.public(), at).map_err(KeyFault::from);
     if let Err(fault) = done.and_then(|_| next.write(trust)) {
         give_up(dir, trust, role, key.key_id());
@@ -128,9 +167,13 @@ fn give_up(dir: &Path, trust: &Path, role: Role, new: &KeyId) {
 
 fn write_new(dir: &Path, role: Role) -> Result<SigningKey, KeyFault> {
     let (key, seed) = SigningKey::generate_with_seed()?;
-    let text = line::compose(role.word(), &key.key_id().0, &seed);
-    files::create(&path_of(dir, role, key.key_id()), text.as_bytes())?;
+    write(dir, role, &key, &seed)?;
     Ok(key)
+}
+
+fn write(dir: &Path, role: Role, key: &SigningKey, seed: &[u8; 32]) -> Result<(), KeyFault> {
+    let text = line::compose(role.word(), &key.key_id().0, seed);
+    files::create(&path_of(dir, role, key.key_id()), text.as_bytes())
 }
 
 fn open_current(dir: &Path, bundle: &TrustBundle, role: Role) -> Result<SigningKey, KeyFault> {

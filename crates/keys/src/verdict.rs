@@ -99,6 +99,8 @@ pub struct KeyChange {
     pub object_type: KeyChangeObject,
     /// Whose key.
     pub role: Role,
+    /// The new key itself: a yes to this one and to no other.
+    pub public: PublicKey,
     /// When it was signed.
     pub at: Timestamp,
     /// The gate's one-time challenge.
@@ -137,6 +139,31 @@ signed! {
     ConfigurationChange = Change, ChangeObject = "configuration_change";
     ReconciliationVerdict = Reconciliation, ReconciliationObject = "reconciliation_verdict";
     KeyChange = KeyChange, KeyChangeObject = "key_change";
+}
+
+/// An Ed25519 public key; on the wire 32 bytes as base64url.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct PublicKey(pub [u8; 32]);
+
+/// A text that is no public key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be 32 bytes in base64url without padding")]
+pub struct NotAPublicKey;
+
+impl TryFrom<String> for PublicKey {
+    type Error = NotAPublicKey;
+
+    fn try_from(text: String) -> Result<Self, NotAPublicKey> {
+        let bytes = b64::decode(&text).ok_or(NotAPublicKey)?;
+        bytes.try_into().map(Self).map_err(|_| NotAPublicKey)
+    }
+}
+
+impl From<PublicKey> for String {
+    fn from(key: PublicKey) -> Self {
+        b64::encode(&key.0)
+    }
 }
 
 /// A text of 1 to `MOST` characters.

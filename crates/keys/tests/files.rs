@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use lychgate_core::Timestamp;
 use lychgate_core::signed::KeyId;
-use lychgate_keys::{ApproverKey, KeyFault, KeyRing, Role, Sealer, TrustBundle, rotate};
+use lychgate_keys::{ApproverKey, KeyFault, KeyRing, NewKey, Role, Sealer, TrustBundle, rotate};
 use tempfile::TempDir;
 
 fn at(seconds: u64) -> Timestamp {
@@ -193,14 +193,11 @@ fn a_file_with_another_key_is_refused() {
 fn rotation_puts_a_new_key_in_place_and_removes_the_old_one() {
     let mut state = state();
     let old = state.ring.ped.key_id().clone();
-    let new = rotate(
-        &state.keys,
-        &state.trust,
-        &mut state.bundle,
-        Role::Ped,
-        at(60),
-    )
-    .unwrap();
+    let made = NewKey::generate(Role::Ped).unwrap();
+    let public = made.public();
+    assert_eq!(made.role(), Role::Ped);
+    let new = rotate(&state.keys, &state.trust, &mut state.bundle, made, at(60)).unwrap();
+    assert_eq!(new.public(), public, "the very key that was made");
     assert!(!state.ped().exists());
     assert_eq!(TrustBundle::read(&state.trust).unwrap(), state.bundle);
     assert_eq!(
@@ -219,13 +216,7 @@ fn rotation_puts_a_new_key_in_place_and_removes_the_old_one() {
         "old objects can still be verified"
     );
     assert_eq!(state.open().unwrap().ped.public(), new.public());
-    let refused = rotate(
-        &state.keys,
-        &state.trust,
-        &mut state.bundle,
-        Role::Approver,
-        at(61),
-    );
+    let refused = NewKey::generate(Role::Approver);
     assert!(matches!(refused, Err(KeyFault::NotAFileKey { .. })));
 }
 
@@ -239,7 +230,7 @@ fn an_interrupted_rotation_leaves_a_ring_that_opens() {
         &state.keys,
         &state.trust,
         &mut state.bundle,
-        Role::Ped,
+        NewKey::generate(Role::Ped).unwrap(),
         at(60),
     )
     .unwrap();
@@ -254,7 +245,8 @@ fn a_rotation_that_cannot_be_written_changes_nothing() {
     let mut state = state();
     let before = (names(&state.keys), state.bundle.clone());
     let nowhere = state.keys.join("missing/trust.json");
-    assert!(rotate(&state.keys, &nowhere, &mut state.bundle, Role::Sink, at(60)).is_err());
+    let new = NewKey::generate(Role::Sink).unwrap();
+    assert!(rotate(&state.keys, &nowhere, &mut state.bundle, new, at(60)).is_err());
     assert_eq!((names(&state.keys), state.bundle.clone()), before);
     state.open().unwrap();
 }

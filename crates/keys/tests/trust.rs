@@ -10,7 +10,7 @@ use lychgate_core::json::{self, Limits, Value};
 use lychgate_core::signed::{KeyId, Mark, ObjectKind, Signed, signing_bytes};
 use lychgate_keys::verdict::{
     ApprovalObject, ApprovalVerdict, Challenge, ChangeObject, ConfigurationChange, KeyChange,
-    KeyChangeObject, Reason, ReconciliationObject, ReconciliationVerdict, Verdict,
+    KeyChangeObject, PublicKey, Reason, ReconciliationObject, ReconciliationVerdict, Verdict,
 };
 use lychgate_keys::{Invalid, Role, SigningKey, TrustBundle, TrustFault};
 use proptest::prelude::*;
@@ -126,6 +126,7 @@ fn a_signature_of_one_kind_is_none_of_another() {
         version: Version::V1,
         object_type: KeyChangeObject::The,
         role: Role::Ped,
+        public: PublicKey(key(9).public()),
         at: at(1),
         challenge: Challenge::try_from("once").unwrap(),
         mark: change.mark.clone(),

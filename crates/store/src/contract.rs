@@ -4,8 +4,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use lychgate_core::Digest;
 use lychgate_core::id::{ActId, TicketId};
+use lychgate_core::{Digest, Timestamp};
 use tokio::sync::oneshot;
 
 use crate::outcome::{Committed, StoreFault};
@@ -99,13 +99,25 @@ pub trait Store: Send + Sync + 'static {
     /// As [`Store::protected_state`].
     fn open_acts(&self) -> Result<Vec<ActRow>, StoreFault>;
 
+    /// The signed objects behind a dispatched act, sealed; `None` when none are kept.
+    ///
+    /// # Errors
+    /// As [`Store::protected_state`].
+    fn objects(&self, id: ActId) -> Result<Option<Vec<u8>>, StoreFault>;
+
+    /// Acts, oldest first, that settled at or before `until`, are undelivered, and whose answer is still kept.
+    ///
+    /// # Errors
+    /// As [`Store::protected_state`].
+    fn kept_answers(&self, until: Timestamp) -> Result<Vec<ActId>, StoreFault>;
+
     /// One ticket, with its sealed display while it is pending.
     ///
     /// # Errors
     /// As [`Store::protected_state`].
     fn ticket(&self, id: TicketId) -> Result<Option<TicketRow>, StoreFault>;
 
-    /// Tickets, newest first, of one state or of all.
+    /// Tickets, newest first, of one state or of all. Rows come without their sealed displays.
     ///
     /// # Errors
     /// As [`Store::protected_state`].
@@ -115,12 +127,13 @@ pub trait Store: Send + Sync + 'static {
         limit: usize,
     ) -> Result<Vec<TicketRow>, StoreFault>;
 
-    /// The newest ticket of an approval subject (PROFILE §11) that is pending, or approved and not consumed. Whether it
-    /// has expired by now is the caller's to compare; consuming it compares again.
+    /// The tickets of an approval subject (PROFILE §11) that are pending, or approved and not consumed, newest first.
+    /// Whether one has expired by now is the caller's to compare; consuming it compares again. Rows come without their
+    /// sealed displays.
     ///
     /// # Errors
     /// As [`Store::protected_state`].
-    fn ticket_for_subject(&self, subject: &Digest) -> Result<Option<TicketRow>, StoreFault>;
+    fn tickets_of(&self, subject: &Digest, limit: usize) -> Result<Vec<TicketRow>, StoreFault>;
 
     /// The applied configuration; `None` before the first `Apply`.
     ///

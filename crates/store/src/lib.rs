@@ -28,6 +28,6 @@ pub use row::{
 };
 pub use sqlite::{Options, SqliteStore};
 pub use txn::{
-    Apply, Approval, Awaited, Decide, Deliver, Dispatch, Entry, Escalate, Issue, Lapse, Lapsed,
-    LeafHash, NewAct, NewTicket, Note, Refuse, Revoke, Rotate, Settle, Txn, Whose,
+    Apply, Approval, Awaited, Contradict, Decide, Deliver, Dispatch, Entry, Escalate, Issue, Lapse,
+    Lapsed, LeafHash, NewAct, NewTicket, Note, Refuse, Revoke, Rotate, Settle, Txn, Whose,
 };

@@ -1,5 +1,6 @@
 //! What reads give back.
 
+use lychgate_core::act::SourceType;
 use lychgate_core::code::Code;
 use lychgate_core::id::{ActId, AuthorityId, EffectId, HolderId, Nonce, TicketId};
 use lychgate_core::receipt::Salt;
@@ -38,8 +39,8 @@ pub struct ActRow {
     pub act_digest: Option<Digest>,
     /// What the receipts' commitment to the arguments opens to.
     pub arguments_digest: Option<Digest>,
-    /// What the receipts' commitment to the destination opens to.
-    pub destination: Option<String>,
+    /// What the receipts' commitment to the destination opens to, sealed.
+    pub destination: Option<Vec<u8>>,
     /// The salt behind the receipts' commitments.
     pub salt: Salt,
     /// The agent.
@@ -50,6 +51,10 @@ pub struct ActRow {
     pub function: Option<String>,
     /// The class.
     pub class: Option<ConsequenceClass>,
+    /// Who asked; absent means UNKNOWN.
+    pub source: Option<SourceType>,
+    /// Whether the source is only what configuration vouches for.
+    pub vouched: bool,
     /// The earlier act this one repeats.
     pub retry_of: Option<ActId>,
     /// The authority, once one was issued.
@@ -62,6 +67,10 @@ pub struct ActRow {
     pub ticket: Option<TicketId>,
     /// Why it was not executed, or what is known of its failure.
     pub code: Option<Code>,
+    /// The equal act whose kept answer its caller was given.
+    pub answered_by: Option<ActId>,
+    /// A late answer contradicts the person who reconciled it.
+    pub contradicted: bool,
     /// Settled, and the answer has not reached its caller.
     pub undelivered: bool,
     /// The sealed answer; only from [`crate::Store::act`].
@@ -193,8 +202,12 @@ pub struct TicketRow {
     pub approver: Option<KeyId>,
     /// Which act used the approval.
     pub consumed_by: Option<ActId>,
-    /// What the person is shown, sealed; gone once it is no longer pending.
+    /// What a list shows of it, sealed; gone once it is no longer pending.
+    pub summary: Option<Vec<u8>>,
+    /// What the person is shown, sealed; gone once it is no longer pending. Only from [`crate::Store::ticket`].
     pub display: Option<Vec<u8>>,
+    /// How long the sealed display is, in bytes; 0 once it is gone.
+    pub display_bytes: u64,
 }
 
 /// The applied configuration.

@@ -2,6 +2,7 @@
 //!
 //! Each is whole or not at all, carries the receipts of what it does, and says what time it is.
 
+use lychgate_core::act::SourceType;
 use lychgate_core::code::Code;
 use lychgate_core::id::{ActId, AuthorityId, EffectId, HolderId, Nonce, TicketId};
 use lychgate_core::receipt::Salt;
@@ -41,6 +42,8 @@ pub enum Txn {
     Lapse(Lapse),
     /// An answer reached its caller, durably and with receipts.
     Deliver(Deliver),
+    /// Keeps that a late answer contradicts a person's verdict.
+    Contradict(Contradict),
     /// Applies a configuration.
     Apply(Apply),
     /// Revokes subjects, or takes that back.
@@ -64,8 +67,8 @@ pub struct NewAct {
     pub act_digest: Option<Digest>,
     /// What the receipts' commitment to the arguments opens to.
     pub arguments_digest: Option<Digest>,
-    /// What the receipts' commitment to the destination opens to.
-    pub destination: Option<String>,
+    /// What the receipts' commitment to the destination opens to, sealed: it is text of the arguments (PROFILE §10).
+    pub destination: Option<Vec<u8>>,
     /// The salt behind the receipts' commitments.
     pub salt: Salt,
     /// The agent.
@@ -76,6 +79,10 @@ pub struct NewAct {
     pub function: Option<String>,
     /// The class.
     pub class: Option<ConsequenceClass>,
+    /// Who asked; absent means UNKNOWN.
+    pub source: Option<SourceType>,
+    /// Whether the source is only what configuration vouches for (PROFILE §10).
+    pub vouched: bool,
     /// The earlier act this one repeats.
     pub retry_of: Option<ActId>,
 }
@@ -135,6 +142,8 @@ pub struct Dispatch {
     pub approval: Option<Approval>,
     /// What a read-back would need from the arguments, sealed; deleted when the act settles.
     pub read_back: Option<Vec<u8>>,
+    /// The signed objects behind the act, sealed; kept for whoever audits it.
+    pub objects: Option<Vec<u8>>,
     /// What time it is.
     pub now: Timestamp,
     /// For the record.
@@ -180,6 +189,8 @@ pub struct Refuse {
     pub to: State,
     /// Why.
     pub code: Option<Code>,
+    /// The equal act whose kept answer was given in its place (PROFILE §5).
+    pub answered_by: Option<ActId>,
     /// What time it is.
     pub now: Timestamp,
     /// For the record.
@@ -225,6 +236,8 @@ pub struct NewTicket {
     pub id: TicketId,
     /// What an approval of it is for (PROFILE §11).
     pub subject: Digest,
+    /// What a list shows of it, sealed; deleted with the display.
+    pub summary: Vec<u8>,
     /// What the person is shown, sealed; deleted with the decision or when it lapses.
     pub display: Vec<u8>,
     /// From here on it can neither be decided on nor used.
@@ -291,6 +304,18 @@ pub struct Lapsed {
 /// receipts, and rejected (`UnknownAct`) when there is no such act. Delivering twice changes nothing more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deliver {
+    /// The act.
+    pub act: ActId,
+    /// What time it is.
+    pub now: Timestamp,
+    /// For the record.
+    pub receipts: Vec<Entry>,
+}
+
+/// A late answer says otherwise than the person who reconciled the act (`WrongState` when nobody has). The act's state
+/// stays: what was released on the strength of it cannot be taken back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contradict {
     /// The act.
     pub act: ActId,
     /// What time it is.

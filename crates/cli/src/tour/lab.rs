@@ -197,6 +197,8 @@ impl Applying<'_> {
             evidence_id: None,
             evidence_digest: None,
             authority_id: None,
+            authority_digest: None,
+            verification_digest: None,
             effect_id: None,
             idempotency_key: None,
             retry_of: None,

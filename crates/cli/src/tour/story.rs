@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lychgate_core::act::Version;
 use lychgate_core::id::ActId;
 use lychgate_core::signed::Mark;
-use lychgate_gate::{Gate, PendingTicket};
+use lychgate_gate::{Gate, TicketSummary};
 use lychgate_keys::SigningKey;
 use lychgate_keys::verdict::{ApprovalVerdict, Reason, ReconciliationVerdict, Verdict};
 use serde_json::json;
@@ -35,13 +35,8 @@ pub(super) async fn escalated(world: &World, client: &mut Client) -> Result<[Ste
     let mut taking = Taking::begin(world)?;
     let answer = client.call("look_up", &arguments).await?;
     let ticket = pending(gate)?;
-    let why = ticket
-        .display
-        .get("why")
-        .and_then(|why| why.as_str())
-        .unwrap_or_default();
     taking.line("ticket", short(&ticket.id.to_string()));
-    taking.line("", why);
+    taking.line("", &ticket.why);
     let asked = taking.end(ESCALATED, answer.code().map(str::to_owned))?;
 
     let mut taking = Taking::begin(world)?;
@@ -150,7 +145,7 @@ fn state(gate: &Arc<Gate>, act: ActId) -> &'static str {
 }
 
 /// The ticket that waits.
-fn pending(gate: &Arc<Gate>) -> Result<PendingTicket, Fault> {
+fn pending(gate: &Arc<Gate>) -> Result<TicketSummary, Fault> {
     let ticket = gate.pending().map_err(at("pending"))?.pop();
     ticket.ok_or_else(|| Fault("nobody was asked".to_owned()))
 }
@@ -167,7 +162,7 @@ fn approver(world: &World) -> Result<&SigningKey, Fault> {
         .ok_or_else(|| Fault("there is no approver".to_owned()))
 }
 
-async fn approve(world: &World, ticket: &PendingTicket) -> Result<(), Fault> {
+async fn approve(world: &World, ticket: &TicketSummary) -> Result<(), Fault> {
     let key = approver(world)?;
     let mut signed = ApprovalVerdict {
         version: Version::default(),

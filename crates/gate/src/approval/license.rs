@@ -7,7 +7,7 @@ use lychgate_core::id::TicketId;
 use lychgate_core::{Code, Digest, Timestamp};
 use lychgate_store::{StoreFault, TicketRow, TicketState};
 
-use super::MOST_PENDING;
+use super::open::{MOST_OPEN, Open};
 use crate::gate::Gate;
 use crate::hold::HeldAct;
 
@@ -19,6 +19,7 @@ pub(super) struct Tickets(Arc<Mutex<Table>>);
 struct Table {
     claimed: HashSet<TicketId>,
     denied: HashMap<Digest, Timestamp>,
+    open: Open,
 }
 
 /// A ticket is one act's as long as this lives, whatever becomes of the act: also when whoever drives it is dropped.
@@ -68,6 +69,11 @@ impl Tickets {
         *kept = until.max(*kept);
     }
 
+    /// The tickets that wait for a person, and how many there may be.
+    pub(super) fn open<T>(&self, change: impl FnOnce(&mut Open) -> T) -> T {
+        change(&mut self.table().open)
+    }
+
     fn is_denied(&self, subject: &Digest, now: Timestamp) -> bool {
         let mut table = self.table();
         table.denied.retain(|_, until| now < *until);
@@ -101,28 +107,17 @@ impl Gate {
                 "a person denied an equal act",
             ));
         }
-        let Some(newest) = self.store().ticket_for_subject(subject).map_err(fault)? else {
-            return Ok(License::Ask(None));
-        };
+        let live = self.store().tickets_of(subject, MOST_OPEN).map_err(fault)?;
         // One whose caller still waits is that caller's: two equal live calls are two acts.
-        let take = |row: &TicketRow, state: TicketState| {
-            let fits = row.state == state && row.subject == *subject && now < row.expires_at;
-            if fits { tickets.claim(row.id) } else { None }
+        let take = |state: TicketState| {
+            live.iter()
+                .filter(|row| row.state == state && now < row.expires_at)
+                .find_map(|row| tickets.claim(row.id))
         };
-        if let Some(claim) = take(&newest, TicketState::Approved) {
-            return Ok(License::Approved(newest.id, Some(claim)));
-        }
         // An approval that outlived its caller may lie behind a newer question for the same subject.
-        let approved = self
-            .store()
-            .tickets(Some(TicketState::Approved), MOST_PENDING)
-            .map_err(fault)?;
-        let taken = approved
-            .iter()
-            .find_map(|row| Some((row.id, take(row, TicketState::Approved)?)));
-        Ok(match taken {
-            Some((id, claim)) => License::Approved(id, Some(claim)),
-            None => License::Ask(take(&newest, TicketState::Pending)),
+        Ok(match take(TicketState::Approved) {
+            Some(claim) => License::Approved(claim.ticket(), Some(claim)),
+            None => License::Ask(take(TicketState::Pending)),
         })
     }
 

@@ -3,9 +3,9 @@
 use lychgate_core::id::{ActId, TicketId};
 use lychgate_core::json::{self, Object, Value};
 use lychgate_core::{Code, Digest, Timestamp};
-use lychgate_store::{StoreFault, TicketState};
+use lychgate_store::{StoreFault, TicketRow, TicketState};
 
-use super::MOST_PENDING;
+use super::MOST_OPEN;
 use crate::gate::Gate;
 use crate::hold::HeldAct;
 
@@ -36,28 +36,82 @@ impl PendingTicket {
     }
 }
 
+/// A ticket in a list: what tells it from the others. What is decided on is [`PendingTicket::display`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TicketSummary {
+    /// The ticket.
+    pub id: TicketId,
+    /// What an approval would be for.
+    pub subject: Digest,
+    /// The act that asked.
+    pub act: ActId,
+    /// The server in the catalogue.
+    pub tool: String,
+    /// The function in the catalogue.
+    pub function: String,
+    /// The class.
+    pub class: String,
+    /// Why a person is asked.
+    pub code: String,
+    /// The same, as a phrase.
+    pub why: String,
+    /// The digest of the arguments, base64url.
+    pub arguments_digest: String,
+    /// Where it goes: the first target or the destination, cut to 200 characters.
+    pub reach: String,
+    /// How many targets it has beyond that one.
+    pub more: u64,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// Until when it can be decided and used.
+    pub expires_at: Timestamp,
+    /// Whether its caller still waits.
+    pub waiting: bool,
+}
+
 impl Gate {
-    /// The tickets that wait for a person, oldest first, with what the person is to be shown.
+    /// The tickets that wait for a person, oldest first. What the person is to be shown of one is
+    /// [`Gate::pending_ticket`]'s.
     ///
     /// # Errors
     /// When the store cannot answer.
-    pub fn pending(&self) -> Result<Vec<PendingTicket>, StoreFault> {
+    pub fn pending(&self) -> Result<Vec<TicketSummary>, StoreFault> {
         let now = self.now();
-        let mut pending = Vec::new();
-        for row in self
+        let mut rows = self
             .store()
-            .tickets(Some(TicketState::Pending), MOST_PENDING)?
-        {
-            if now >= row.expires_at {
-                continue;
-            }
-            // Rows of a list come without their sealed bytes.
-            if let Some(ticket) = self.pending_ticket(row.id)? {
-                pending.push(ticket);
-            }
-        }
-        pending.reverse();
-        Ok(pending)
+            .tickets(Some(TicketState::Pending), MOST_OPEN)?;
+        rows.retain(|row| now < row.expires_at);
+        rows.reverse();
+        Ok(rows.iter().filter_map(|row| self.summary(row)).collect())
+    }
+
+    fn summary(&self, row: &TicketRow) -> Option<TicketSummary> {
+        let label = summary_label(row.id);
+        let opened = self.sealer().open(&label, row.summary.as_ref()?);
+        let summary = opened
+            .ok()
+            .and_then(|bytes| json::parse(&bytes, &json::Limits::CANON).ok());
+        let Some(summary) = summary else {
+            tracing::error!(ticket = %row.id, "a ticket's summary cannot be opened");
+            return None;
+        };
+        let text = |key: &str| Some(summary.get(key)?.as_str()?.to_owned());
+        Some(TicketSummary {
+            id: row.id,
+            subject: row.subject,
+            act: row.act,
+            tool: text("tool_id")?,
+            function: text("function_id")?,
+            class: text("consequence_class")?,
+            code: text("code")?,
+            why: text("why")?,
+            arguments_digest: text("arguments_digest")?,
+            reach: text("reach")?,
+            more: summary.get("more")?.as_u64()?,
+            created_at: row.created_at,
+            expires_at: row.expires_at,
+            waiting: self.approvals().is_waited_for(row.id),
+        })
     }
 
     /// One ticket that waits for a person.
@@ -168,7 +222,49 @@ pub(super) fn display_of(held: &HeldAct, code: Code, why: &str) -> Option<Value>
     Some(Value::Object(display))
 }
 
+/// What a list shows.
+pub(super) fn summary_of(held: &HeldAct, code: Code, why: &str) -> Option<Value> {
+    let act = &held.act;
+    let targets = held
+        .reach
+        .as_ref()
+        .map(|reach| reach.targets.as_slice())
+        .unwrap_or_default();
+    let destination = act.destination.as_ref();
+    let reach = targets.first().map_or_else(
+        || destination.and_then(|there| there.destination_id.as_deref()),
+        |target| Some(target.canonical.as_str()),
+    );
+    let reach = reach.unwrap_or("unresolved").chars().take(MOST_REACH);
+    let more = u64::try_from(targets.len().saturating_sub(1)).unwrap_or(u64::MAX);
+    let mut summary = Object::new();
+    let mut put = |key: &str, value: Value| drop(summary.insert(key.to_owned(), value));
+    put("tool_id", Value::from(act.tool.tool_id.as_str()));
+    put("function_id", Value::from(act.tool.function_id.as_str()));
+    put(
+        "consequence_class",
+        Value::from(act.consequence_class.name()),
+    );
+    put("code", Value::from(code.number()));
+    put("why", Value::from(why));
+    put(
+        "arguments_digest",
+        Value::from(held.proposal.digest.to_base64url()),
+    );
+    put("reach", Value::from(reach.collect::<String>()));
+    put("more", json::to_value(&more).ok()?);
+    Some(Value::Object(summary))
+}
+
+/// What a sealed summary is bound to.
+pub(super) fn summary_label(ticket: TicketId) -> Vec<u8> {
+    format!("summary:{ticket}").into_bytes()
+}
+
 /// What a sealed display is bound to.
 pub(super) fn display_label(ticket: TicketId) -> Vec<u8> {
     format!("ticket:{ticket}").into_bytes()
 }
+
+/// Characters of a target in a list.
+const MOST_REACH: usize = 200;

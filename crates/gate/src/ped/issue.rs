@@ -8,7 +8,7 @@ use lychgate_core::evidence::{
     Predicates, ProtectedState, Protector, ProtectorType, ValidationEvidence,
 };
 use lychgate_core::id::{ActId, AuthorityId, EvidenceId};
-use lychgate_core::{Code, Digest, json};
+use lychgate_core::{Code, json};
 use lychgate_store as store;
 
 use super::Allowed;
@@ -26,8 +26,8 @@ impl Gate {
     ) -> Result<Allowed, Box<(HeldAct, Code)>> {
         match self.evidence_and_authority(&held, predicates, approval) {
             Ok((evidence, authority)) => {
-                let evidence_digest = match json::to_canonical(&evidence) {
-                    Ok(bytes) => Digest::sha256(&bytes),
+                let evidence_bytes = match json::to_canonical(&evidence) {
+                    Ok(bytes) => bytes,
                     Err(_) => return Err(Box::new((held, Code::FailClosed))),
                 };
                 let first_of_chain = match self.first_of_chain(&held) {
@@ -38,7 +38,7 @@ impl Gate {
                     new_act: held.new_act(),
                     escalated: held.escalated.is_some(),
                     evidence_id: evidence.evidence_id,
-                    evidence_digest,
+                    evidence: evidence_bytes,
                     predicates,
                     approval,
                     retry_of: held.predecessor.act(),

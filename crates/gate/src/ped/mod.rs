@@ -4,6 +4,7 @@
 mod issue;
 mod predicates;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use lychgate_core::evidence::Predicates;
@@ -14,13 +15,13 @@ use lychgate_policy::Finding;
 use lychgate_store as store;
 use zeroize::Zeroizing;
 
-use crate::approval::License;
+use crate::approval::{License, Question};
 use crate::gate::Gate;
 use crate::hold::{HeldAct, Predecessor};
 use crate::receipts::{part_of, part_of_nothing};
 use crate::session::Session;
 use crate::sink::Presented;
-use crate::twins::TwinVerdict;
+use crate::twins::{Moment, TwinVerdict};
 
 /// The PED's answer. Each variant holds the next step's type; there is no other way on.
 #[derive(Debug)]
@@ -107,6 +108,15 @@ impl Escalated {
     }
 }
 
+/// A denial in the making.
+struct No {
+    code: Code,
+    /// For the receipt; from our own closed set of phrases.
+    why: Cow<'static, str>,
+    /// The equal act whose kept answer is given in its place.
+    answered_by: Option<ActId>,
+}
+
 /// What the predicates came to.
 pub(crate) struct Judgement {
     pub(crate) predicates: Predicates,
@@ -151,7 +161,7 @@ impl Gate {
         };
         //= PROFILE §7: the twin check comes before the approval, so nobody is asked about a call that would fail anyway
         if let (None, false, Some(twin)) = (held.escalated, held.continues(), held.twin()) {
-            match self.twins().look(&twin, self.now()) {
+            match self.twins().look(&twin, self.moment(&held)) {
                 TwinVerdict::New => {}
                 TwinVerdict::Recorded(act) => return self.recorded(held, act, judged).await,
                 TwinVerdict::Unresolved(act) => return self.unresolved(held, act, judged).await,
@@ -167,8 +177,8 @@ impl Gate {
                 Verdict::Deny(self.deny(held, code, why, judged).await)
             }
             Ok(License::Ask(awaited)) => {
-                self.escalate(held, code, why, judged, subject, awaited)
-                    .await
+                let question = Question { code, why, subject };
+                self.escalate(held, question, judged, awaited).await
             }
             Err(code) => Verdict::Deny(
                 self.deny(held, code, "the approvals cannot be read", judged)
@@ -187,7 +197,7 @@ impl Gate {
         match held.twin() {
             None => {}
             Some(twin) if held.continues() => self.twins().enter(&twin, act),
-            Some(twin) => match self.twins().admit(&twin, act, self.now()) {
+            Some(twin) => match self.twins().admit(&twin, act, self.moment(&held)) {
                 TwinVerdict::New => {}
                 TwinVerdict::Recorded(act) => return self.recorded(held, act, judged).await,
                 TwinVerdict::Unresolved(act) => return self.unresolved(held, act, judged).await,
@@ -211,20 +221,23 @@ impl Gate {
         }
     }
 
+    fn moment(&self, held: &HeldAct) -> Moment {
+        Moment { emitted: held.act.created_at, now: self.now() }
+    }
+
     async fn recorded(self: &Arc<Self>, held: HeldAct, act: ActId, judged: Judgement) -> Verdict {
         let kept = self.row(act).ok().and_then(|row| row.answer);
         let opened = kept.and_then(|sealed| self.sealer().open(&answer_label(act), &sealed).ok());
         let Some(answer) = opened else {
             return self.unresolved(held, act, judged).await;
         };
-        let mut denied = self
-            .deny(
-                held,
-                Code::TwinUnresolved,
-                "the recorded answer of an equal act was given",
-                judged,
-            )
-            .await;
+        let why = format!("the recorded answer of {act} was given");
+        let no = No {
+            code: Code::TwinUnresolved,
+            why: Cow::Owned(why),
+            answered_by: Some(act),
+        };
+        let mut denied = self.deny_as(held, no, judged).await;
         if denied.code == Code::TwinUnresolved {
             Verdict::Recorded { act, answer }
         } else {
@@ -248,6 +261,20 @@ impl Gate {
         why: &'static str,
         judged: Judgement,
     ) -> Denied {
+        let no = No {
+            code,
+            why: Cow::Borrowed(why),
+            answered_by: None,
+        };
+        self.deny_as(held, no, judged).await
+    }
+
+    async fn deny_as(self: &Arc<Self>, held: HeldAct, no: No, judged: Judgement) -> Denied {
+        let No {
+            code,
+            why,
+            answered_by,
+        } = no;
         self.give_back(&held);
         let resolved = held.found != crate::hold::Found::Unknown;
         let part = part_of(&held.act, held.digest, &held.salt, resolved, held.vouched);
@@ -265,9 +292,20 @@ impl Gate {
             Some(_) => store::Whose::Existing(act),
             None => store::Whose::New(Box::new(held.new_act())),
         };
-        let code = self
-            .commit_refusal(draft, whose, State::Refused, code)
-            .await;
+        let code = match draft.entry() {
+            Ok(receipt) => {
+                let refuse = store::Refuse {
+                    whose,
+                    to: State::Refused,
+                    code: Some(code),
+                    answered_by,
+                    now: self.now(),
+                    receipts: vec![receipt],
+                };
+                self.commit_denial(refuse, code).await
+            }
+            Err(_) => Code::FailClosed,
+        };
         let pointer = if code.may_name_pointer() {
             judged.pointer
         } else {
@@ -296,6 +334,7 @@ impl Gate {
             whose,
             to,
             code: Some(code),
+            answered_by: None,
             now: self.now(),
             receipts: vec![receipt],
         };
@@ -368,6 +407,8 @@ impl Gate {
             tool: Some(session.server().to_owned()),
             function: None,
             class: None,
+            source: None,
+            vouched: false,
             retry_of: None,
         };
         let code = self

@@ -1,13 +1,13 @@
 //! The PED's predicates, in the order of PROFILE §7. Every one is evaluated; the first DENY gives the code.
 
 use lychgate_core::Code;
-use lychgate_core::act::SourceType;
 use lychgate_core::evidence::Predicates;
 use lychgate_policy::{Finding, Situation, allowlisted, judge, strictest};
 
 use super::Judgement;
 use crate::gate::{Gate, revocation_subjects};
 use crate::hold::{Found, HeldAct};
+use crate::receipts::source_of;
 
 /// Which of the draft's predicates a finding speaks of.
 type Place = fn(&mut Predicates) -> &mut bool;
@@ -130,7 +130,8 @@ impl Gate {
             "something the act needs is revoked",
         );
         judging.require(
-            act.initiating_principal.principal_id == held.current.applied.principal().id,
+            act.initiating_principal.principal_id == now.applied.principal().id
+                && act.initiating_principal.principal_type == now.applied.principal().kind,
             |p| &mut p.principal_authorized,
             Code::PrincipalNotAuthorized,
             "the principal is not the configured one",
@@ -220,11 +221,7 @@ fn judge_policy(held: &HeldAct, judging: &mut Judging) {
     if held.proposal.method == lychgate_intake::ActingMethod::TasksCancel {
         return;
     }
-    let source: Option<SourceType> = held
-        .act
-        .instruction_provenance
-        .as_ref()
-        .and_then(|provenance| provenance.source_type);
+    let source = source_of(&held.act);
     let finding = strictest(&judge(&Situation {
         profile: held.current.applied.profile(),
         class: held.act.consequence_class,

@@ -1,6 +1,7 @@
 //! The second door: the finality sink verifies the authority against the live invocation, consumes it durably, and only
 //! then makes a [`Permit`] (draft §8.3, PROFILE §4).
 
+mod objects;
 mod permit;
 mod verify;
 
@@ -18,6 +19,8 @@ use lychgate_core::verification::{
 use lychgate_core::{Code, ConsequenceClass, Digest, State};
 use lychgate_store as store;
 
+pub use self::objects::Objects;
+use self::objects::SignedObjects;
 pub use self::permit::{Attempt, Begun, Effect, End, NotSent, Permit, Unknown};
 use self::verify::Verified;
 use crate::current::Current;
@@ -100,7 +103,8 @@ pub(crate) struct Fresh {
     /// The act has a row already, since it was escalated.
     pub(crate) escalated: bool,
     pub(crate) evidence_id: EvidenceId,
-    pub(crate) evidence_digest: Digest,
+    /// As signed, canonical.
+    pub(crate) evidence: Vec<u8>,
     pub(crate) predicates: Predicates,
     pub(crate) approval: Option<store::Approval>,
     pub(crate) retry_of: Option<ActId>,
@@ -198,7 +202,8 @@ impl Gate {
         let idempotency_key = live.idempotent.then(|| idempotency_key(first));
         let key = idempotency_key.as_deref();
         let prepared = self.signed_yes(effect, &verified).and_then(|verification| {
-            let txn = self.dispatch_txn(effect, key, &presented, &verified, current)?;
+            let signed = self.signed_objects(&presented, &verification)?;
+            let txn = self.dispatch_txn(effect, key, &presented, &verified, signed, current)?;
             Ok((verification, txn))
         });
         let (verification, txn) = match prepared {
@@ -281,14 +286,13 @@ impl Gate {
         idempotency_key: Option<&str>,
         presented: &Presented,
         verified: &Verified,
+        signed: SignedObjects,
         current: &Current,
     ) -> Result<store::Dispatch, Code> {
         let now = self.now();
         let act = &presented.act;
         let grant = verified.grant;
-        let mut draft = self
-            .draft(ReceiptKind::Dispatched, current)
-            .policy(current.policy_digest);
+        let mut draft = self.draft(ReceiptKind::Dispatched, current);
         let mut issue = None;
         let mut approval = None;
         match &presented.origin {
@@ -297,7 +301,7 @@ impl Gate {
                 draft = draft
                     .act(part, State::Dispatched)
                     .predicates(fresh.predicates)
-                    .authority(fresh.evidence_id, fresh.evidence_digest, grant.authority)
+                    .authority(fresh.evidence_id, signed.evidence, grant.authority)
                     .retry_of(fresh.retry_of)
                     .ticket(fresh.approval.map(|approval| approval.ticket));
                 approval = fresh.approval;
@@ -310,10 +314,12 @@ impl Gate {
             }
             Origin::Stored => {
                 let row = self.row(act.candidate_act_id)?;
-                draft = draft.row(&row, State::Dispatched);
+                draft = self.draft_of(ReceiptKind::Dispatched, current, &row, State::Dispatched);
             }
         }
         let receipt = draft
+            .policy(current.policy_digest)
+            .signed(signed.authority, signed.verification)
             .effect(effect, idempotency_key)
             .entry()
             .map_err(|_| Code::FailClosed)?;
@@ -330,6 +336,7 @@ impl Gate {
             idempotency_key: idempotency_key.map(str::to_owned),
             approval,
             read_back: None,
+            objects: Some(signed.sealed),
             now,
             receipts: vec![receipt],
         })
@@ -427,6 +434,7 @@ impl Gate {
                     whose,
                     to: State::Refused,
                     code: Some(code),
+                    answered_by: None,
                     now,
                     receipts,
                 };

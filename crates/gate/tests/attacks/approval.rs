@@ -352,8 +352,17 @@ async fn an_approved_call_is_decided_again_under_the_rules_of_that_moment() {
 async fn what_a_person_sees_is_what_would_run() {
     let kit = Kit::new().await;
     let asked = kit.ask(&kit.session(), "send_mail", MAIL).await;
-    let shown = kit.gate.pending().unwrap().pop().unwrap();
+    let listed = kit.gate.pending().unwrap().pop().unwrap();
+    assert_eq!((listed.id, listed.act), (asked.ticket, asked.act));
+    assert_eq!(
+        (listed.tool.as_str(), listed.function.as_str()),
+        ("box", "send_mail")
+    );
+    assert_eq!((listed.class.as_str(), listed.more), ("COMMUNICATION", 0));
+    assert_eq!((listed.reach.as_str(), listed.waiting), ("mail", true));
+    let shown = kit.gate.pending_ticket(asked.ticket).unwrap().unwrap();
     assert_eq!((shown.id, shown.act()), (asked.ticket, Some(asked.act)));
+    assert_eq!(shown.subject, listed.subject);
     let text = |key: &str| shown.display.get(key).unwrap().as_str().unwrap().to_owned();
     assert_eq!(
         text("arguments"),
@@ -362,6 +371,7 @@ async fn what_a_person_sees_is_what_would_run() {
     assert_eq!(text("function_id"), "send_mail");
     let digest = Digest::sha256(text("arguments").as_bytes()).to_base64url();
     assert_eq!(text("arguments_digest"), digest);
+    assert_eq!(listed.arguments_digest, digest);
     kit.approve(asked.ticket).await;
     let (held, _) = dispatched(asked.done().await);
     assert_eq!(held.act().arguments_digest.value, digest);

@@ -92,6 +92,42 @@ async fn answer_lost_and_the_call_repeated_by_a_new_connection() {
     assert_eq!(kit.effects.count(), 7);
 }
 
+/// Without an approver nobody could sign: the verdict goes without, or the act would hold back its equals for ever.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_an_approver_a_verdict_wants_no_signature() {
+    use lychgate_core::receipt::{Approver, ReceiptKind};
+    let reason = "I looked".try_into().unwrap();
+    let kit = Kit::new().await;
+    let note = kit.note("work", "a", "x");
+    let lost = kit
+        .run(&kit.session(), "write_note", &note, LOST)
+        .await
+        .ran();
+    let unsigned = kit.gate.reconcile_unsigned(lost, false, &reason).await;
+    assert!(unsigned.is_err(), "an approver must sign");
+    assert_eq!(kit.state(lost), Some(State::Indeterminate));
+
+    let kit = Kit::without_approver().await;
+    let note = kit.note("work", "a", "x");
+    let lost = kit
+        .run(&kit.session(), "write_note", &note, LOST)
+        .await
+        .ran();
+    assert!(kit.reconcile(lost, false).await.is_err(), "nobody can sign");
+    let state = kit.gate.reconcile_unsigned(lost, false, &reason).await;
+    assert_eq!(state.unwrap(), State::ReconciledNoEffect);
+    let said = kit.receipts().pop().unwrap();
+    assert_eq!(
+        (said.kind, said.approver, said.approver_key),
+        (ReceiptKind::Reconciled, Approver::None, None)
+    );
+    let again = kit.gate.reconcile_unsigned(lost, true, &reason).await;
+    assert!(again.is_err(), "it is not in doubt");
+    kit.run(&kit.session(), "write_note", &note, End::Effected)
+        .await
+        .ran();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_effect_that_reconciliation_found_ends_the_chain() {
     let kit = Kit::new().await;
@@ -182,6 +218,19 @@ async fn an_undelivered_answer_is_given_once_and_then_the_call_is_new() {
         panic!("the recorded answer is given")
     };
     assert_eq!((act, answer.as_slice()), (first, ANSWER));
+    let denied = kit
+        .store
+        .acts(&lychgate_store::ActQuery {
+            state: Some(State::Refused),
+            after: None,
+            newest_first: true,
+            limit: 1,
+        })
+        .unwrap()
+        .remove(0);
+    assert_eq!(denied.answered_by, Some(first), "the row says whose answer");
+    let detail = kit.receipts().pop().unwrap().detail.unwrap();
+    assert_eq!(detail, format!("the recorded answer of {first} was given"));
     assert_eq!(kit.effects.count(), 1, "nothing ran for it");
     kit.gate.delivered(first);
     let second = kit
@@ -206,6 +255,16 @@ async fn an_answer_kept_too_long_is_refused_until_a_person_has_looked() {
         kit.store.act(first).unwrap().unwrap().answer,
         None,
         "kept for ten minutes"
+    );
+    let changed = kit.store.act(first).unwrap().unwrap().updated_at;
+    kit.clock.advance(Duration::from_secs(60));
+    kit.gate.sweep().await.unwrap();
+    let row = kit.store.act(first).unwrap().unwrap();
+    assert_eq!(row.updated_at, changed);
+    assert_eq!(
+        kit.store.kept_answers(kit.gate.now()).unwrap(),
+        [],
+        "there is nothing left to forget"
     );
     let denied = kit
         .run(&kit.session(), "write_note", &note, LOST)
@@ -267,6 +326,43 @@ async fn a_late_answer_settles_the_act() {
     );
     let went = kit.run(&kit.session(), "write_note", &note, LOST).await;
     assert!(matches!(went, Went::Recorded(recorded, _) if recorded == act));
+}
+
+/// A person was faster than the answer: the verdict stands, and the record shows what came.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_late_answer_after_a_persons_verdict_is_recorded_beside_it() {
+    for (verdict, end, contradicts) in [
+        (false, End::Effected, true),
+        (true, End::NoEffect, true),
+        (true, End::Effected, false),
+        (false, End::NoEffect, false),
+        (false, LOST, false),
+    ] {
+        let kit = Kit::new().await;
+        let note = kit.note("work", "a", "x");
+        let (held, done) = dispatched(kit.pass(&kit.session(), "write_note", &note).await);
+        let act = held.act().candidate_act_id;
+        let begun = kit.effects.begin(done).unwrap();
+        let settled = kit.gate.settle(begun.end(LOST), None).await;
+        let late = settled.late.unwrap();
+        let stands = kit.reconcile(act, verdict).await.unwrap();
+        let before = kit.receipts().len();
+        let settled = kit.gate.settle(late.answered(end), Some(ANSWER)).await;
+        assert!(settled.recorded && settled.late.is_none());
+        assert!(!kit.gate.is_broken());
+        assert_eq!((settled.state, kit.state(act)), (stands, Some(stands)));
+        let row = kit.store.act(act).unwrap().unwrap();
+        assert_eq!(row.contradicted, contradicts, "{verdict} {end:?}");
+        let said = &kit.receipts()[before..];
+        assert_eq!(said.len(), 1);
+        assert_eq!(said[0].kind, lychgate_core::receipt::ReceiptKind::Outcome);
+        assert_eq!(said[0].state, Some(stands));
+        let detail = said[0].detail.as_deref().unwrap();
+        assert_eq!(
+            detail == "a late answer contradicts the reconciliation",
+            contradicts
+        );
+    }
 }
 
 /// An act that asks a person: nobody is asked about a call whose equal is open, or whose answer is there already.

@@ -9,6 +9,7 @@ mod authority;
 mod calls;
 mod epochs;
 mod forged;
+mod kept;
 mod lost;
 mod storage;
 mod subject;

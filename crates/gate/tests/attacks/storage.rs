@@ -111,7 +111,9 @@ async fn store_unavailable_at_settlement() {
             .settle(begun.end(End::Effected), Some(ANSWER))
             .await;
         assert!(!settled.recorded, "{fault:?}: the answer must be marked");
-        ends(&kit, fault);
+        // What happened is not in the record: the gate ends, whatever the fault was.
+        assert!(kit.gate.is_broken(), "{fault:?}");
+        kit.gate.closing().await;
         // Told or not, nobody may repeat it.
         kit.gate.delivered(act);
         kit.store.fail(None);
@@ -133,6 +135,28 @@ async fn store_unavailable_at_settlement() {
         assert!(!matches!(again, Passed::Dispatched { .. }), "{fault:?}");
         assert_eq!(kit.effects.count(), 1);
     }
+}
+
+/// A queue that is full for a moment is no reason to end.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn store_busy_for_a_moment_at_settlement() {
+    let kit = Kit::new().await;
+    let note = kit.note("work", "a", "x");
+    let (_, done) = dispatched(kit.pass(&kit.session(), "write_note", &note).await);
+    let begun = kit.effects.begin(done).unwrap();
+    kit.store.fail(Some(Fault::Busy));
+    let store = std::sync::Arc::clone(&kit.store);
+    let mends = tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_millis(120)).await;
+        store.fail(None);
+    });
+    let settled = kit
+        .gate
+        .settle(begun.end(End::Effected), Some(ANSWER))
+        .await;
+    mends.await.unwrap();
+    assert!(settled.recorded && !kit.gate.is_broken());
+    assert_eq!(kit.state(settled.act), Some(State::Effected));
 }
 
 /// A store that never answers: nothing is ever allowed, and once it says no, the answer is no.
@@ -170,6 +194,7 @@ async fn store_hanging_allows_nothing() {
     );
     kit.store.fail(None);
     assert!(!settle.await.recorded);
+    assert!(kit.gate.is_broken());
     assert_eq!(
         kit.state(held.act().candidate_act_id),
         Some(State::Dispatched)

@@ -134,6 +134,8 @@ impl Kit {
             tool: None,
             function: None,
             class: Some(act.consequence_class),
+            source: None,
+            vouched: false,
             retry_of: None,
         };
         let issue = Issue {

@@ -202,10 +202,19 @@ impl Running {
             .settle(late.answered(End::Effected), Some(ANSWER))
             .await;
         let open = self.open.contains(&(call, act, Open::Indeterminate));
-        assert_eq!(settled.recorded, open, "a settled act is not settled again");
+        assert!(settled.recorded);
         if open {
             self.settled(call, act, State::Effected, None);
+            return;
         }
+        // A person was faster: the verdict stands, and what came says whether it is contradicted.
+        let row = self.kit().store.act(act).unwrap().unwrap();
+        assert_eq!(
+            settled.state, row.state,
+            "a settled act is not settled again"
+        );
+        let denied_it = row.state == State::ReconciledNoEffect;
+        assert_eq!(row.contradicted, denied_it);
     }
 
     async fn rule(&mut self, at: &Index, approve: bool) {

@@ -1,5 +1,6 @@
 //! The rows of acts as the transactions need them.
 
+use lychgate_core::act::SourceType;
 use lychgate_core::code::Code;
 use lychgate_core::id::{ActId, AuthorityId, EffectId, HolderId, Nonce, TicketId};
 use lychgate_core::{Epochs, State, Timestamp};
@@ -33,6 +34,7 @@ pub(super) struct First<'t> {
     pub(super) idempotency_key: Option<&'t str>,
     pub(super) ticket: Option<TicketId>,
     pub(super) code: Option<Code>,
+    pub(super) answered_by: Option<ActId>,
 }
 
 pub(super) fn standing(connection: &Connection, id: ActId) -> Result<Option<Standing>, Fault> {
@@ -100,6 +102,8 @@ pub(super) fn insert(
         ":tool": act.tool,
         ":function": act.function,
         ":class": act.class.and_then(class_number),
+        ":source": act.source.map(SourceType::number),
+        ":vouched": act.vouched,
         ":retry_of": act.retry_of.as_ref().map(ActId::as_bytes),
         ":authority": grant.map(|grant| *grant.authority.as_bytes()),
         ":holder": grant.map(|grant| *grant.holder.as_bytes()),
@@ -113,6 +117,7 @@ pub(super) fn insert(
         ":idempotency_key": first.idempotency_key,
         ":ticket": first.ticket.map(|ticket| *ticket.as_bytes()),
         ":code": first.code.map(Code::number),
+        ":answered_by": first.answered_by.as_ref().map(ActId::as_bytes),
     })?;
     head.count(None, state);
     Ok(())
@@ -181,6 +186,7 @@ pub(super) struct Move {
     pub(super) from: State,
     pub(super) to: State,
     pub(super) code: Option<Code>,
+    pub(super) answered_by: Option<ActId>,
     pub(super) undelivered: bool,
 }
 
@@ -194,8 +200,8 @@ pub(super) fn advance(
 ) -> Result<(), Stop> {
     connection
         .prepare_cached(
-            "UPDATE acts SET state = ?2, open = ?3, updated_at = ?4, code = ?5, undelivered = ?6
-             WHERE id = ?1",
+            "UPDATE acts SET state = ?2, open = ?3, updated_at = ?4, code = ?5, undelivered = ?6,
+             answered_by = ?7 WHERE id = ?1",
         )?
         .execute(params![
             id.as_bytes(),
@@ -204,6 +210,7 @@ pub(super) fn advance(
             millis(now),
             step.code.map(Code::number),
             step.undelivered,
+            step.answered_by.as_ref().map(ActId::as_bytes),
         ])?;
     head.count(Some(step.from), step.to);
     Ok(())
@@ -220,6 +227,22 @@ pub(super) fn delivered(connection: &Connection, id: ActId) -> Result<(), Fault>
     if changed > 0 {
         unseal(connection, id, Sealed::Answer)?;
     }
+    Ok(())
+}
+
+/// A late answer contradicts the person who reconciled the act.
+pub(super) fn contradict(connection: &Connection, id: ActId, now: Timestamp) -> Result<(), Fault> {
+    connection
+        .prepare_cached("UPDATE acts SET contradicted = 1, updated_at = ?2 WHERE id = ?1")?
+        .execute(params![id.as_bytes(), millis(now)])?;
+    Ok(())
+}
+
+/// Keeps the signed objects behind an act.
+pub(super) fn keep_objects(connection: &Connection, id: ActId, bytes: &[u8]) -> Result<(), Fault> {
+    connection
+        .prepare_cached("INSERT INTO objects (act, bytes) VALUES (?1, ?2)")?
+        .execute(params![id.as_bytes(), bytes])?;
     Ok(())
 }
 
@@ -282,10 +305,10 @@ pub(super) const WAITING: i64 = 2;
 
 const INSERT: &str = "
 INSERT INTO acts (id, state, open, created_at, updated_at, twin, act_digest, arguments_digest,
-    destination, salt, agent, tool, function, class, retry_of, authority, holder, nonce, expires_at,
+    destination, salt, agent, tool, function, class, source, vouched, retry_of, authority, holder, nonce, expires_at,
     policy_epoch, authority_epoch, revocation_epoch, policy_digest, effect, idempotency_key, ticket,
-    code, undelivered)
+    code, answered_by, contradicted, undelivered)
 VALUES (:id, :state, :open, :created_at, :updated_at, :twin, :act_digest, :arguments_digest,
-    :destination, :salt, :agent, :tool, :function, :class, :retry_of, :authority, :holder, :nonce,
+    :destination, :salt, :agent, :tool, :function, :class, :source, :vouched, :retry_of, :authority, :holder, :nonce,
     :expires_at, :policy_epoch, :authority_epoch, :revocation_epoch, :policy_digest, :effect,
-    :idempotency_key, :ticket, :code, 0)";
+    :idempotency_key, :ticket, :code, :answered_by, 0, 0)";

@@ -15,7 +15,7 @@ use super::column::{Fault, Stop, int, millis};
 use super::head::{Head, advance};
 use super::{dispatch, tickets};
 use crate::outcome::{Done, Rejected};
-use crate::txn::{Apply, Deliver, Lapse, Refuse, Revoke, Rotate, Settle, Txn, Whose};
+use crate::txn::{Apply, Contradict, Deliver, Lapse, Refuse, Revoke, Rotate, Settle, Txn, Whose};
 
 /// One transaction.
 pub(super) fn transaction(
@@ -32,6 +32,7 @@ pub(super) fn transaction(
         Txn::Decide(txn) => tickets::decide(connection, head, txn),
         Txn::Lapse(txn) => lapse(connection, head, txn),
         Txn::Deliver(txn) => deliver(connection, head, txn),
+        Txn::Contradict(txn) => contradict(connection, head, txn),
         Txn::Apply(txn) => apply(connection, head, txn),
         Txn::Revoke(txn) => revoke(connection, head, txn),
         Txn::Rotate(txn) => rotate(connection, head, txn),
@@ -60,6 +61,7 @@ fn settle(connection: &Connection, head: &mut Head, txn: &Settle) -> Result<Done
         from,
         to: txn.to,
         code: txn.code,
+        answered_by: None,
         undelivered: txn.undelivered,
     };
     acts::advance(connection, head, txn.act, now, &moved)?;
@@ -88,6 +90,7 @@ fn refuse(connection: &Connection, head: &mut Head, txn: &Refuse) -> Result<Done
             }
             let first = acts::First {
                 code: txn.code,
+                answered_by: txn.answered_by,
                 ..acts::First::default()
             };
             acts::insert(connection, head, act, txn.to, now, &first)?;
@@ -98,6 +101,7 @@ fn refuse(connection: &Connection, head: &mut Head, txn: &Refuse) -> Result<Done
                 from,
                 to: txn.to,
                 code: txn.code,
+                answered_by: txn.answered_by,
                 undelivered: false,
             };
             acts::advance(connection, head, *act, now, &moved)?;
@@ -122,6 +126,7 @@ fn lapse(connection: &Connection, head: &mut Head, txn: &Lapse) -> Result<Done, 
             from,
             to: lapsed.to,
             code: lapsed.code,
+            answered_by: None,
             undelivered: false,
         };
         moves.push((lapsed.act, moved));
@@ -144,6 +149,18 @@ fn lapse(connection: &Connection, head: &mut Head, txn: &Lapse) -> Result<Done, 
 fn deliver(connection: &Connection, head: &mut Head, txn: &Deliver) -> Result<Done, Stop> {
     acts::standing(connection, txn.act)?.ok_or(Rejected::UnknownAct)?;
     acts::delivered(connection, txn.act)?;
+    head.finish(connection, txn.now, &[&txn.receipts])
+}
+
+fn contradict(connection: &Connection, head: &mut Head, txn: &Contradict) -> Result<Done, Stop> {
+    let now = head.at(txn.now);
+    let from = acts::standing(connection, txn.act)?
+        .ok_or(Rejected::UnknownAct)?
+        .state;
+    if !matches!(from, State::ReconciledEffect | State::ReconciledNoEffect) {
+        return Err(Rejected::WrongState { from, to: from }.into());
+    }
+    acts::contradict(connection, txn.act, now)?;
     head.finish(connection, txn.now, &[&txn.receipts])
 }
 

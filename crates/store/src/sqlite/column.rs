@@ -1,6 +1,7 @@
 //! Between our types and SQLite's: ids and digests are BLOBs, times and counters INTEGERs. What does not read back as
 //! one of ours is corruption, never a default.
 
+use lychgate_core::act::SourceType;
 use lychgate_core::code::Code;
 use lychgate_core::digest::Algorithm;
 use lychgate_core::{ConsequenceClass, Digest, State, Timestamp};
@@ -154,6 +155,12 @@ impl Columns<'_, '_> {
                 .ok()
                 .and_then(|at| ConsequenceClass::ALL.get(at))
                 .copied()
+        })
+    }
+
+    pub(super) fn source_some(&self, name: &str) -> Result<Option<SourceType>, Fault> {
+        self.map_some(name, |stored: i64| {
+            u8::try_from(stored).ok().and_then(SourceType::from_number)
         })
     }
 

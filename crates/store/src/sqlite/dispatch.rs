@@ -63,6 +63,7 @@ pub(super) fn dispatch(
         idempotency_key: txn.idempotency_key.as_deref(),
         ticket: txn.approval.map(|approval| approval.ticket),
         code: None,
+        answered_by: None,
     };
     match (&txn.issue, row) {
         (Some(issue), Some(Row::Absent)) => {
@@ -80,6 +81,9 @@ pub(super) fn dispatch(
     }
     if let Some(read_back) = &txn.read_back {
         acts::seal(connection, txn.act, Sealed::ReadBack, read_back)?;
+    }
+    if let Some(objects) = &txn.objects {
+        acts::keep_objects(connection, txn.act, objects)?;
     }
     let issued = txn
         .issue

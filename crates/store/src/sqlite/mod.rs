@@ -19,8 +19,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use lychgate_core::Digest;
 use lychgate_core::id::{ActId, TicketId};
+use lychgate_core::{Digest, Timestamp};
 use rusqlite::Connection;
 
 use self::column::Fault;
@@ -138,6 +138,14 @@ impl Store for SqliteStore {
         self.read(read::open_acts)
     }
 
+    fn objects(&self, id: ActId) -> Result<Option<Vec<u8>>, StoreFault> {
+        self.read(|connection| read::objects(connection, id))
+    }
+
+    fn kept_answers(&self, until: Timestamp) -> Result<Vec<ActId>, StoreFault> {
+        self.read(|connection| read::kept_answers(connection, until))
+    }
+
     fn ticket(&self, id: TicketId) -> Result<Option<TicketRow>, StoreFault> {
         self.read(|connection| read::ticket(connection, id))
     }
@@ -150,8 +158,8 @@ impl Store for SqliteStore {
         self.read(|connection| read::tickets(connection, state, limit))
     }
 
-    fn ticket_for_subject(&self, subject: &Digest) -> Result<Option<TicketRow>, StoreFault> {
-        self.read(|connection| read::ticket_for_subject(connection, subject))
+    fn tickets_of(&self, subject: &Digest, limit: usize) -> Result<Vec<TicketRow>, StoreFault> {
+        self.read(|connection| read::tickets_of(connection, subject, limit))
     }
 
     fn applied(&self) -> Result<Option<AppliedRow>, StoreFault> {

@@ -6,11 +6,11 @@ use std::sync::{Mutex, PoisonError};
 use lychgate_core::id::{ActId, EffectId, TicketId};
 use lychgate_core::receipt::Salt;
 use lychgate_core::signed::KeyId;
-use lychgate_core::{Digest, State};
+use lychgate_core::{Digest, State, Timestamp};
 use rusqlite::{Connection, Params, params};
 
 use super::acts::{self, Sealed};
-use super::column::{Columns, Fault};
+use super::column::{Columns, Fault, millis};
 use super::open;
 use crate::row::{
     ActQuery, ActRow, AppliedRow, Counts, RecordRow, Revocation, TicketRow, TicketState,
@@ -133,8 +133,14 @@ pub(super) fn counts(connection: &Connection) -> Result<Counts, Fault> {
 }
 
 pub(super) fn ticket(connection: &Connection, id: TicketId) -> Result<Option<TicketRow>, Fault> {
-    let sql = "SELECT * FROM tickets WHERE id = ?1";
-    Ok(many(connection, sql, [id.as_bytes()], ticket_row)?
+    let sql = format!("SELECT {TICKET}, display FROM tickets WHERE id = ?1");
+    let row = |columns: &Columns<'_, '_>| {
+        Ok(TicketRow {
+            display: columns.get("display")?,
+            ..ticket_row(columns)?
+        })
+    };
+    Ok(many(connection, &sql, [id.as_bytes()], row)?
         .into_iter()
         .next())
 }
@@ -147,7 +153,7 @@ pub(super) fn tickets(
     let live = matches!(state, Some(TicketState::Pending | TicketState::Approved));
     let index = if live { "live = 1 AND" } else { "" };
     let sql = format!(
-        "SELECT * FROM tickets WHERE {index} (?1 IS NULL OR state = ?1) ORDER BY id DESC LIMIT ?2"
+        "SELECT {TICKET} FROM tickets WHERE {index} (?1 IS NULL OR state = ?1) ORDER BY id DESC LIMIT ?2"
     );
     many(
         connection,
@@ -157,14 +163,41 @@ pub(super) fn tickets(
     )
 }
 
-pub(super) fn ticket_for_subject(
+pub(super) fn tickets_of(
     connection: &Connection,
     subject: &Digest,
-) -> Result<Option<TicketRow>, Fault> {
-    let sql = "SELECT * FROM tickets WHERE live = 1 AND subject = ?1 ORDER BY id DESC LIMIT 1";
-    Ok(many(connection, sql, [subject.bytes()], ticket_row)?
-        .into_iter()
-        .next())
+    most: usize,
+) -> Result<Vec<TicketRow>, Fault> {
+    // Named, so that a statement that would walk every ticket does not prepare.
+    let sql = format!(
+        "SELECT {TICKET} FROM tickets INDEXED BY tickets_subject
+         WHERE live IS NOT NULL AND subject = ?1 ORDER BY id DESC LIMIT ?2"
+    );
+    many(
+        connection,
+        &sql,
+        params![subject.bytes(), limit(most)],
+        ticket_row,
+    )
+}
+
+pub(super) fn objects(connection: &Connection, id: ActId) -> Result<Option<Vec<u8>>, Fault> {
+    let sql = "SELECT bytes FROM objects WHERE act = ?1";
+    let found = many(connection, sql, [id.as_bytes()], |columns| {
+        columns.get::<Vec<u8>>("bytes")
+    })?;
+    Ok(found.into_iter().next())
+}
+
+pub(super) fn kept_answers(connection: &Connection, until: Timestamp) -> Result<Vec<ActId>, Fault> {
+    let sql = "SELECT id FROM acts WHERE open = ?1 AND undelivered = 1 AND updated_at <= ?2
+               AND EXISTS (SELECT 1 FROM sealed WHERE act = acts.id AND kind = ?3) ORDER BY id";
+    many(
+        connection,
+        sql,
+        params![acts::HELD_AGAINST, millis(until), Sealed::Answer as i64],
+        |columns| columns.id("id", ActId::from_bytes),
+    )
 }
 
 pub(super) fn applied(connection: &Connection) -> Result<Option<AppliedRow>, Fault> {
@@ -246,12 +279,16 @@ fn act_row(columns: &Columns<'_, '_>) -> Result<ActRow, Fault> {
         tool: columns.get("tool")?,
         function: columns.get("function")?,
         class: columns.class_some("class")?,
+        source: columns.source_some("source")?,
+        vouched: columns.flag("vouched")?,
         retry_of: columns.id_some("retry_of", ActId::from_bytes)?,
         grant: acts::grant(columns)?,
         effect: columns.id_some("effect", EffectId::from_bytes)?,
         idempotency_key: columns.get("idempotency_key")?,
         ticket: columns.id_some("ticket", TicketId::from_bytes)?,
         code: columns.code_some("code")?,
+        answered_by: columns.id_some("answered_by", ActId::from_bytes)?,
+        contradicted: columns.flag("contradicted")?,
         undelivered: columns.flag("undelivered")?,
         answer: None,
         read_back: None,
@@ -269,9 +306,16 @@ fn ticket_row(columns: &Columns<'_, '_>) -> Result<TicketRow, Fault> {
         decided_at: columns.time_some("decided_at")?,
         approver: columns.get::<Option<String>>("approver")?.map(KeyId),
         consumed_by: columns.id_some("consumed_by", ActId::from_bytes)?,
-        display: columns.get("display")?,
+        summary: columns.get("summary")?,
+        display: None,
+        display_bytes: columns.number("display_bytes")?,
     })
 }
+
+/// A ticket without its display. `length` of a blob reads none of it.
+const TICKET: &str =
+    "id, state, subject, act, created_at, expires_at, decided_at, approver, consumed_by, summary,
+    coalesce(length(display), 0) AS display_bytes";
 
 fn limit(most: usize) -> i64 {
     i64::try_from(most).unwrap_or(i64::MAX)

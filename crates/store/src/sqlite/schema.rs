@@ -5,7 +5,7 @@
 pub(super) const APPLICATION_ID: i64 = 0x4c79_6368;
 
 /// The version of everything below.
-pub(super) const VERSION: i64 = 1;
+pub(super) const VERSION: i64 = 2;
 
 /// Makes an empty file ours.
 pub(super) const CREATE: &str = "
@@ -39,12 +39,14 @@ CREATE TABLE acts (
     twin             BLOB,
     act_digest       BLOB,
     arguments_digest BLOB,
-    destination      TEXT,
+    destination      BLOB,
     salt             BLOB    NOT NULL,
     agent            TEXT    NOT NULL,
     tool             TEXT,
     function         TEXT,
     class            INTEGER,
+    source           INTEGER,
+    vouched          INTEGER NOT NULL,
     retry_of         BLOB,
     authority        BLOB,
     holder           BLOB,
@@ -58,6 +60,8 @@ CREATE TABLE acts (
     idempotency_key  TEXT,
     ticket           BLOB,
     code             TEXT,
+    answered_by      BLOB,
+    contradicted     INTEGER NOT NULL,
     undelivered      INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX acts_open ON acts (open) WHERE open IS NOT NULL;
@@ -68,6 +72,12 @@ CREATE TABLE sealed (
     kind  INTEGER NOT NULL,
     bytes BLOB    NOT NULL,
     PRIMARY KEY (act, kind)
+) STRICT, WITHOUT ROWID;
+
+-- Evidence, authority and verification of a dispatched act. Apart from `acts`, whose rows are written again.
+CREATE TABLE objects (
+    act   BLOB PRIMARY KEY,
+    bytes BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE used (
@@ -87,10 +97,13 @@ CREATE TABLE tickets (
     decided_at  INTEGER,
     approver    TEXT,
     consumed_by BLOB,
+    summary     BLOB,
+    -- Last, so that reading the others never touches its pages.
     display     BLOB
 ) STRICT, WITHOUT ROWID;
--- Pending, or approved and unused.
+-- Pending, or approved and unused; few at any time.
 CREATE INDEX tickets_live ON tickets (live) WHERE live IS NOT NULL;
+CREATE INDEX tickets_subject ON tickets (subject, id) WHERE live IS NOT NULL;
 
 CREATE TABLE revoked (
     subject TEXT PRIMARY KEY,

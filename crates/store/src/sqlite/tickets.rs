@@ -63,8 +63,8 @@ pub(super) fn decide(connection: &Connection, head: &mut Head, txn: &Decide) -> 
     };
     connection
         .prepare_cached(
-            "UPDATE tickets SET state = ?2, live = ?3, decided_at = ?4, approver = ?5, display = NULL
-             WHERE id = ?1",
+            "UPDATE tickets SET state = ?2, live = ?3, decided_at = ?4, approver = ?5,
+             summary = NULL, display = NULL WHERE id = ?1",
         )?
         .execute(params![
             txn.ticket.as_bytes(),
@@ -79,6 +79,7 @@ pub(super) fn decide(connection: &Connection, head: &mut Head, txn: &Decide) -> 
                 from: State::Escalated,
                 to: State::Refused,
                 code: Some(Code::ApprovalDenied),
+                answered_by: None,
                 undelivered: false,
             };
             acts::advance(connection, head, act, now, &step)?;
@@ -133,7 +134,9 @@ pub(super) fn may_expire(connection: &Connection, id: TicketId) -> Result<(), St
 pub(super) fn expire(connection: &Connection, id: TicketId) -> Result<(), Stop> {
     let to = TicketState::Expired;
     connection
-        .prepare_cached("UPDATE tickets SET state = ?2, live = ?3, display = NULL WHERE id = ?1")?
+        .prepare_cached(
+            "UPDATE tickets SET state = ?2, live = ?3, summary = NULL, display = NULL WHERE id = ?1",
+        )?
         .execute(params![id.as_bytes(), to.number(), live(to)])?;
     Ok(())
 }
@@ -200,8 +203,8 @@ fn insert(
     let state = TicketState::Pending;
     connection
         .prepare_cached(
-            "INSERT INTO tickets (id, state, live, subject, act, created_at, expires_at, display)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            "INSERT INTO tickets (id, state, live, subject, act, created_at, expires_at, summary,
+             display) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
         )?
         .execute(params![
             ticket.id.as_bytes(),
@@ -211,6 +214,7 @@ fn insert(
             act.as_bytes(),
             millis(now),
             millis(ticket.expires_at),
+            ticket.summary,
             ticket.display,
         ])?;
     Ok(())

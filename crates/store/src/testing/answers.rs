@@ -137,6 +137,60 @@ pub fn an_answer_can_be_forgotten_while_the_act_stays_open(make: Make<'_>) {
     assert_eq!(store.open_acts().unwrap().len(), 1);
 }
 
+pub fn only_answers_that_are_kept_are_forgotten(make: Make<'_>) {
+    let (_place, store) = ready_store(make);
+    for n in 1..=4 {
+        done(&*store, boxed(dispatch(n)));
+    }
+    for n in 1..=2 {
+        done(&*store, Txn::Settle(settle(n, State::Effected)));
+    }
+    let mut empty = settle(3, State::Effected);
+    empty.answer = None;
+    done(&*store, Txn::Settle(empty));
+    let kept = |until| store.kept_answers(at(until)).unwrap();
+    assert_eq!(kept(2), []);
+    assert_eq!(kept(3), [act(1), act(2)]);
+    done(
+        &*store,
+        Txn::Lapse(Lapse {
+            forget_answers: kept(3),
+            ..Lapse::at(at(4))
+        }),
+    );
+    assert_eq!(kept(9), [], "once is enough");
+    assert_eq!(store.open_acts().unwrap().len(), 4);
+}
+
+pub fn a_denial_says_whose_answer_was_given(make: Make<'_>) {
+    let (_place, store) = ready_store(make);
+    done(&*store, boxed(dispatch(1)));
+    let mut given = refuse(2, State::Refused);
+    given.answered_by = Some(act(1));
+    done(&*store, Txn::Refuse(given));
+    done(&*store, Txn::Escalate(escalate(3, "s")));
+    let mut given = refuse_existing(3, State::Refused);
+    given.answered_by = Some(act(1));
+    done(&*store, Txn::Refuse(given));
+    let row = |n| store.act(act(n)).unwrap().unwrap();
+    assert_eq!(row(1).answered_by, None);
+    assert_eq!(row(2).answered_by, Some(act(1)));
+    assert_eq!(row(3).answered_by, Some(act(1)));
+}
+
+pub fn what_was_signed_is_kept(make: Make<'_>) {
+    let (_place, store) = ready_store(make);
+    done(&*store, boxed(dispatch(1)));
+    done(&*store, Txn::Refuse(refuse(2, State::Refused)));
+    done(&*store, Txn::Settle(settle(1, State::Effected)));
+    let kept = store.objects(act(1)).unwrap();
+    assert_eq!(kept, dispatch(1).objects);
+    assert_eq!(store.objects(act(2)).unwrap(), None);
+    let row = store.act(act(1)).unwrap().unwrap();
+    assert_eq!((row.source, row.vouched), (new_act(1).source, true));
+    assert_eq!(row.destination, new_act(1).destination);
+}
+
 pub fn acts_are_listed_by_state_and_in_order(make: Make<'_>) {
     let (_place, store) = ready_store(make);
     for n in 1..=10 {

@@ -272,23 +272,41 @@ pub fn tickets_lapse_and_lose_their_display(make: Make<'_>) {
     );
 }
 
-pub fn the_ticket_of_a_subject_is_its_newest_live_one(make: Make<'_>) {
+pub fn a_list_of_tickets_comes_without_what_is_shown(make: Make<'_>) {
     let (_place, store) = ready_store(make);
-    let found = || {
-        store
-            .ticket_for_subject(&digest("s"))
-            .unwrap()
-            .map(|row| row.id)
+    done(&*store, Txn::Escalate(escalate(1, "s")));
+    let whole = store.ticket(ticket(1)).unwrap().unwrap();
+    let listed = store.tickets(None, 9).unwrap().remove(0);
+    assert_eq!(listed.display, None);
+    assert_eq!(listed.summary.as_deref(), Some(&b"what a list shows"[..]));
+    assert_eq!(listed.display_bytes, 13);
+    assert_eq!(whole.display.as_ref().map(Vec::len), Some(13));
+    assert_eq!((whole.summary, whole.display_bytes), (listed.summary, 13));
+    done(&*store, Txn::Decide(decide(1, false)));
+    let over = store.ticket(ticket(1)).unwrap().unwrap();
+    assert_eq!(
+        (over.summary, over.display, over.display_bytes),
+        (None, None, 0)
+    );
+}
+
+pub fn the_live_tickets_of_a_subject_are_found(make: Make<'_>) {
+    let (_place, store) = ready_store(make);
+    let found = || -> Vec<_> {
+        let rows = store.tickets_of(&digest("s"), 9).unwrap();
+        assert!(rows.iter().all(|row| row.display.is_none()));
+        rows.iter().map(|row| row.id).collect()
     };
-    assert_eq!(found(), None);
+    assert_eq!(found(), []);
     for (n, subject) in [(1, "s"), (2, "s"), (3, "other")] {
         done(&*store, Txn::Escalate(escalate(n, subject)));
     }
-    assert_eq!(found(), Some(ticket(2)));
+    assert_eq!(found(), [ticket(2), ticket(1)]);
+    assert_eq!(store.tickets_of(&digest("s"), 1).unwrap().len(), 1);
     done(&*store, Txn::Decide(decide(2, false)));
-    assert_eq!(found(), Some(ticket(1)));
+    assert_eq!(found(), [ticket(1)]);
     done(&*store, Txn::Decide(decide(1, true)));
-    assert_eq!(found(), Some(ticket(1)), "approved and unused");
+    assert_eq!(found(), [ticket(1)], "approved and unused");
     done(&*store, licensed(4, 1, "s"));
-    assert_eq!(found(), None);
+    assert_eq!(found(), []);
 }

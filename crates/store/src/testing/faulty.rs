@@ -2,8 +2,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use lychgate_core::Digest;
 use lychgate_core::id::{ActId, TicketId};
+use lychgate_core::{Digest, Timestamp};
 
 use crate::contract::Answer;
 use crate::outcome::StoreFault;
@@ -153,6 +153,14 @@ impl<S: Store> Store for FaultyStore<S> {
         self.read(S::open_acts)
     }
 
+    fn objects(&self, id: ActId) -> Result<Option<Vec<u8>>, StoreFault> {
+        self.read(|inner| inner.objects(id))
+    }
+
+    fn kept_answers(&self, until: Timestamp) -> Result<Vec<ActId>, StoreFault> {
+        self.read(|inner| inner.kept_answers(until))
+    }
+
     fn ticket(&self, id: TicketId) -> Result<Option<TicketRow>, StoreFault> {
         self.read(|inner| inner.ticket(id))
     }
@@ -165,8 +173,8 @@ impl<S: Store> Store for FaultyStore<S> {
         self.read(|inner| inner.tickets(state, limit))
     }
 
-    fn ticket_for_subject(&self, subject: &Digest) -> Result<Option<TicketRow>, StoreFault> {
-        self.read(|inner| inner.ticket_for_subject(subject))
+    fn tickets_of(&self, subject: &Digest, limit: usize) -> Result<Vec<TicketRow>, StoreFault> {
+        self.read(|inner| inner.tickets_of(subject, limit))
     }
 
     fn applied(&self) -> Result<Option<AppliedRow>, StoreFault> {

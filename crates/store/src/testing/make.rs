@@ -1,5 +1,6 @@
 //! Small acts, tickets and transactions, numbered.
 
+use lychgate_core::act::SourceType;
 use lychgate_core::id::{ActId, AuthorityId, EffectId, HolderId, Nonce, TicketId};
 use lychgate_core::receipt::Salt;
 use lychgate_core::signed::KeyId;
@@ -66,12 +67,14 @@ pub fn new_act(n: u64) -> NewAct {
         twin: Some(digest(&format!("twin {n}"))),
         act_digest: Some(digest(&format!("act {n}"))),
         arguments_digest: Some(digest("arguments")),
-        destination: Some("files:notes".to_owned()),
+        destination: Some(b"files:notes, sealed".to_vec()),
         salt: Salt(bytes(n)),
         agent: "local-agent".to_owned(),
         tool: Some("fs".to_owned()),
         function: Some("write".to_owned()),
         class: Some(ConsequenceClass::PersistentStateChange),
+        source: Some(SourceType::User),
+        vouched: true,
         retry_of: None,
     }
 }
@@ -117,6 +120,7 @@ pub fn consume(n: u64) -> Dispatch {
         idempotency_key: Some(format!("key {n}")),
         approval: None,
         read_back: Some(b"read back".to_vec()),
+        objects: Some(b"evidence, authority, verification".to_vec()),
         now: at(2),
         receipts: vec![entry(&format!("dispatched {n}"))],
     }
@@ -149,6 +153,7 @@ pub fn refuse(n: u64, to: State) -> Refuse {
         whose: Whose::New(Box::new(new_act(n))),
         to,
         code,
+        answered_by: None,
         now: at(1),
         receipts,
     }
@@ -166,6 +171,7 @@ pub fn escalate(n: u64, subject: &str) -> Escalate {
     let new = NewTicket {
         id: ticket(n),
         subject: digest(subject),
+        summary: b"what a list shows".to_vec(),
         display: b"what is shown".to_vec(),
         expires_at: at(60_000),
     };
@@ -215,6 +221,14 @@ pub fn revoke(add: &[&str], remove: &[&str]) -> Revoke {
         remove: texts(remove),
         now: at(1),
         receipts: vec![entry("revoked")],
+    }
+}
+
+pub fn contradict(n: u64) -> Contradict {
+    Contradict {
+        act: act(n),
+        now: at(4),
+        receipts: vec![entry(&format!("contradicted {n}"))],
     }
 }
 

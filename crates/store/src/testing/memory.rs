@@ -97,6 +97,17 @@ impl Store for MemoryStore {
         self.look(|world| world.acts.values().filter(open).map(bare).collect())
     }
 
+    fn objects(&self, id: ActId) -> Result<Option<Vec<u8>>, StoreFault> {
+        self.look(|world| world.objects.get(&id).cloned())
+    }
+
+    fn kept_answers(&self, until: Timestamp) -> Result<Vec<ActId>, StoreFault> {
+        let kept =
+            |row: &&ActRow| row.undelivered && row.answer.is_some() && row.updated_at <= until;
+        let id = |row: &ActRow| row.id;
+        self.look(|world| world.acts.values().filter(kept).map(id).collect())
+    }
+
     fn ticket(&self, id: TicketId) -> Result<Option<TicketRow>, StoreFault> {
         self.look(|world| world.tickets.get(&id).cloned())
     }
@@ -114,17 +125,20 @@ impl Store for MemoryStore {
                 .rev()
                 .filter(wanted)
                 .take(limit)
-                .cloned()
+                .map(listed)
                 .collect()
         })
     }
 
-    fn ticket_for_subject(&self, subject: &Digest) -> Result<Option<TicketRow>, StoreFault> {
+    fn tickets_of(&self, subject: &Digest, limit: usize) -> Result<Vec<TicketRow>, StoreFault> {
         let wanted = |row: &&TicketRow| {
             row.subject == *subject
                 && matches!(row.state, TicketState::Pending | TicketState::Approved)
         };
-        self.look(|world| world.tickets.values().rev().find(wanted).cloned())
+        self.look(|world| {
+            let rows = world.tickets.values().rev().filter(wanted);
+            rows.take(limit).map(listed).collect()
+        })
     }
 
     fn applied(&self) -> Result<Option<AppliedRow>, StoreFault> {
@@ -156,6 +170,13 @@ impl Store for MemoryStore {
 
     fn record_len(&self) -> Result<u64, StoreFault> {
         self.look(|world| world.record.len() as u64)
+    }
+}
+
+fn listed(row: &TicketRow) -> TicketRow {
+    TicketRow {
+        display: None,
+        ..row.clone()
     }
 }
 

@@ -17,6 +17,8 @@ use crate::{ActQuery, Store};
 pub struct Dump {
     held: ProtectedState,
     acts: Vec<ActRow>,
+    objects: Vec<Option<Vec<u8>>>,
+    kept: Vec<ActId>,
     bare: Vec<ActRow>,
     open: Vec<ActRow>,
     counts: Counts,
@@ -41,6 +43,11 @@ pub fn dump(store: &dyn Store) -> Dump {
             .iter()
             .map(|row| store.act(row.id).unwrap().unwrap())
             .collect(),
+        objects: bare
+            .iter()
+            .map(|row| store.objects(row.id).unwrap())
+            .collect(),
+        kept: store.kept_answers(at(u64::from(u32::MAX))).unwrap(),
         bare,
         open: store.open_acts().unwrap(),
         counts: store.counts().unwrap(),
@@ -107,6 +114,7 @@ enum Kind {
     Lapse,
     Forget,
     Deliver,
+    Contradict,
     Apply,
     Revoke,
     Rotate,
@@ -114,10 +122,10 @@ enum Kind {
 }
 
 /// How often each kind comes, of a hundred.
-const WEIGHTS: [(u32, Kind); 16] = [
+const WEIGHTS: [(u32, Kind); 17] = [
     (10, Kind::Issue),
     (10, Kind::Consume),
-    (18, Kind::Dispatch),
+    (17, Kind::Dispatch),
     (20, Kind::Settle),
     (3, Kind::Refuse),
     (4, Kind::RefuseExisting),
@@ -127,6 +135,7 @@ const WEIGHTS: [(u32, Kind); 16] = [
     (3, Kind::Lapse),
     (2, Kind::Forget),
     (4, Kind::Deliver),
+    (1, Kind::Contradict),
     (1, Kind::Apply),
     (2, Kind::Revoke),
     (1, Kind::Rotate),
@@ -215,6 +224,7 @@ impl Step {
                 let to = if self.apt { State::Withdrawn } else { self.to };
                 Txn::Refuse(Refuse {
                     whose,
+                    answered_by: self.flag.then(|| act(self.act)),
                     now,
                     receipts,
                     ..refuse(0, to)
@@ -257,6 +267,15 @@ impl Step {
                 now,
                 receipts,
             }),
+            Kind::Contradict => {
+                let verdicts = [State::ReconciledEffect, State::ReconciledNoEffect];
+                let row = self.row(&world, |row| verdicts.contains(&row.state));
+                Txn::Contradict(Contradict {
+                    act: row.map_or(act(self.act), |row| row.id),
+                    now,
+                    receipts,
+                })
+            }
             Kind::Apply => {
                 let expected = world.held.policy_digest.filter(|_| self.apt);
                 Txn::Apply(Apply {
@@ -337,6 +356,7 @@ impl Step {
             Awaited::New(NewTicket {
                 id,
                 subject,
+                summary: b"listed".to_vec(),
                 display: b"shown".to_vec(),
                 expires_at,
             })
@@ -463,7 +483,9 @@ impl Step {
             decided_at: None,
             approver: None,
             consumed_by: None,
+            summary: None,
             display: None,
+            display_bytes: 0,
         })
     }
 }

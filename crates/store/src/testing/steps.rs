@@ -65,6 +65,28 @@ pub fn settling_follows_the_table(make: Make<'_>) {
     }
 }
 
+pub fn only_a_persons_verdict_is_contradicted(make: Make<'_>) {
+    let (_place, store) = ready_store(make);
+    assert_eq!(
+        rejected(&*store, Txn::Contradict(contradict(1))),
+        Rejected::UnknownAct
+    );
+    done(&*store, boxed(dispatch(1)));
+    done(&*store, Txn::Settle(settle(1, State::Indeterminate)));
+    let from = State::Indeterminate;
+    assert_eq!(
+        rejected(&*store, Txn::Contradict(contradict(1))),
+        Rejected::WrongState { from, to: from }
+    );
+    done(&*store, Txn::Settle(settle(1, State::ReconciledNoEffect)));
+    done(&*store, Txn::Contradict(contradict(1)));
+    let row = store.act(act(1)).unwrap().unwrap();
+    assert_eq!(
+        (row.state, row.contradicted),
+        (State::ReconciledNoEffect, true)
+    );
+}
+
 pub fn a_rejected_transaction_changes_nothing(make: Make<'_>) {
     let (_place, store) = ready_store(make);
     done(&*store, Txn::Escalate(escalate(1, "s")));

@@ -14,6 +14,7 @@ use crate::txn::*;
 pub(super) struct World {
     pub(super) held: ProtectedState,
     pub(super) acts: BTreeMap<ActId, ActRow>,
+    pub(super) objects: BTreeMap<ActId, Vec<u8>>,
     pub(super) tickets: BTreeMap<TicketId, TicketRow>,
     pub(super) used: BTreeSet<Nonce>,
     pub(super) revoked: BTreeMap<String, Timestamp>,
@@ -37,6 +38,7 @@ impl Default for World {
                 last_time,
             },
             acts: BTreeMap::new(),
+            objects: BTreeMap::new(),
             tickets: BTreeMap::new(),
             used: BTreeSet::new(),
             revoked: BTreeMap::new(),
@@ -70,6 +72,7 @@ impl World {
                 self.delivered(txn.act);
                 (txn.now, txn.receipts)
             }
+            Txn::Contradict(txn) => self.contradict(txn)?,
             Txn::Apply(txn) => self.apply(txn)?,
             Txn::Revoke(txn) => self.revoke(txn)?,
             Txn::Rotate(txn) => {
@@ -206,6 +209,8 @@ impl World {
             ticket.consumed_by = Some(txn.act);
         }
         self.used.insert(txn.nonce);
+        self.objects
+            .extend(txn.objects.map(|objects| (txn.act, objects)));
         let row = self.row(txn.act)?;
         row.state = State::Dispatched;
         row.updated_at = at;
@@ -240,6 +245,7 @@ impl World {
         self.advance(txn.act, &outcomes, txn.to, self.at(txn.now))?;
         let row = self.row(txn.act)?;
         row.code = txn.code;
+        row.answered_by = None;
         row.undelivered = txn.undelivered;
         row.answer = txn.answer.filter(|_| txn.undelivered);
         if txn.to != State::Indeterminate {
@@ -275,7 +281,9 @@ impl World {
                 id
             }
         };
-        self.row(id)?.code = txn.code;
+        let row = self.row(id)?;
+        row.code = txn.code;
+        row.answered_by = txn.answered_by;
         Ok((txn.now, txn.receipts))
     }
 
@@ -332,7 +340,7 @@ impl World {
         };
         ticket.decided_at = Some(at);
         ticket.approver = Some(txn.approver);
-        ticket.display = None;
+        hide(ticket);
         let waits = |row: &&mut ActRow| {
             !txn.approve && row.state == State::Escalated && row.ticket == Some(txn.ticket)
         };
@@ -358,7 +366,7 @@ impl World {
                 return Err(Rejected::TicketNotPending { state });
             }
             ticket.state = TicketState::Expired;
-            ticket.display = None;
+            hide(ticket);
         }
         for lapsed in txn.acts {
             self.advance(
@@ -372,6 +380,18 @@ impl World {
         for id in txn.forget_answers {
             self.row(id)?.answer = None;
         }
+        Ok((txn.now, txn.receipts))
+    }
+
+    fn contradict(&mut self, txn: Contradict) -> Step<(Timestamp, Vec<Entry>)> {
+        let at = self.at(txn.now);
+        let row = self.row(txn.act)?;
+        let from = row.state;
+        if !matches!(from, State::ReconciledEffect | State::ReconciledNoEffect) {
+            return Err(Rejected::WrongState { from, to: from });
+        }
+        row.contradicted = true;
+        row.updated_at = at;
         Ok((txn.now, txn.receipts))
     }
 
@@ -419,6 +439,12 @@ impl World {
     }
 }
 
+fn hide(ticket: &mut TicketRow) {
+    ticket.summary = None;
+    ticket.display = None;
+    ticket.display_bytes = 0;
+}
+
 fn pending(ticket: &TicketRow, at: Timestamp) -> Step {
     match ticket.state {
         TicketState::Pending if at < ticket.expires_at => Ok(()),
@@ -451,12 +477,16 @@ fn first_row(act: NewAct) -> ActRow {
         tool: act.tool,
         function: act.function,
         class: act.class,
+        source: act.source,
+        vouched: act.vouched,
         retry_of: act.retry_of,
         grant: None,
         effect: None,
         idempotency_key: None,
         ticket: None,
         code: None,
+        answered_by: None,
+        contradicted: false,
         undelivered: false,
         answer: None,
         read_back: None,
@@ -474,6 +504,8 @@ fn ticket_row(new: NewTicket, act: ActId, at: Timestamp) -> TicketRow {
         decided_at: None,
         approver: None,
         consumed_by: None,
+        summary: Some(new.summary),
+        display_bytes: new.display.len() as u64,
         display: Some(new.display),
     }
 }
