@@ -5,7 +5,7 @@ usage: adversary.py FOLDER
 FOLDER/received.jsonl   every line that came in, as a JSON string
 FOLDER/effects.jsonl    the arguments of every call that had its effect, durable before the answer
 FOLDER/manners.json     what to do, read again for every message:
-  deaf          reads nothing while this stands there
+  deaf          reads nothing while this stands there; FOLDER/deaf says that it has begun
   description   of its tools, in place of the usual one
   ask           [[method, params], ...] asked of the client before a call is answered
   tell          [[method, params], ...] told before a call is answered
@@ -15,8 +15,10 @@ FOLDER/manners.json     what to do, read again for every message:
 
 import json
 import os
+import select
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 
@@ -32,15 +34,25 @@ class Server:
             return {}
 
     def serve(self) -> None:
-        while True:
-            while self.manners().get("deaf"):
-                time.sleep(0.02)
-            if not (line := sys.stdin.buffer.readline()):
-                return
+        for line in self.lines():
             self.append("received.jsonl", line.decode("utf-8", "surrogateescape"))
             message = json.loads(line)
             if "method" in message and "id" in message:
                 self.request(message)
+
+    def lines(self) -> Iterator[bytes]:
+        buffer = b""
+        while True:
+            if self.manners().get("deaf"):
+                (self.folder / "deaf").touch()
+                time.sleep(0.02)
+            elif b"\n" in buffer:
+                line, buffer = buffer.split(b"\n", 1)
+                yield line
+            elif select.select([sys.stdin], [], [], 0.02)[0]:
+                if not (chunk := os.read(sys.stdin.fileno(), 65536)):
+                    return
+                buffer += chunk
 
     def request(self, message: dict) -> None:
         method, params = message["method"], message.get("params") or {}

@@ -186,6 +186,7 @@ def test_pipe_full_past_the_permits_deadline(
         client.handshake()
         assert offered(client)
         adversary.behave(deaf=True)
+        until((adversary.folder / "deaf").exists, "its deafness")
         client.send(call(1, "write_text", filler))
         until(lambda: gate.states() == ["dispatched"], "the first call's way into the pipe")
         began = time.monotonic()
