@@ -24,6 +24,14 @@ impl Library {
         }
     }
 
+    /// The variables a server must run with for its reviewed classes to hold; empty for one that is not known.
+    #[must_use]
+    pub fn environment(&self, command: &[String]) -> BTreeMap<String, String> {
+        self.package(command)
+            .map(|file| file.env.clone())
+            .unwrap_or_default()
+    }
+
     /// The package that a command starts, as far as its words show: a package name, alone, with a version, or as
     /// folders of a path. It is a hint; what decides is the definition's digest and the person.
     pub(crate) fn package(&self, command: &[String]) -> Option<&LibraryFile> {

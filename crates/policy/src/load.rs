@@ -79,6 +79,8 @@ pub(crate) struct LibraryFile {
     pub(crate) packages: Vec<String>,
     /// The variable that names the one file the server writes.
     pub(crate) file_env: Option<String>,
+    /// Variables the reviewed classes rely on: the server must run with them.
+    pub(crate) env: BTreeMap<String, String>,
     pub(crate) tools: BTreeMap<String, ToolModel>,
 }
 
@@ -89,10 +91,11 @@ pub(crate) fn library_file(text: &str) -> Result<LibraryFile, Diagnostics> {
         return Err(reader.into_diagnostics(Vec::new()));
     };
     let top = Section::root(table.get_ref());
-    reader.known(&top, &["packages", "version", "file_env", "tools"]);
+    reader.known(&top, &["packages", "version", "file_env", "env", "tools"]);
     let file = LibraryFile {
         packages: reader.list(&top, "packages").unwrap_or_default(),
         file_env: reader.text(&top, "file_env"),
+        env: server::variables(&mut reader, &top),
         tools: server::entries(&mut reader, &top, "tools"),
     };
     if reader.problems.is_empty() {

@@ -20,8 +20,11 @@ pub(super) fn servers(
         .collect()
 }
 
-fn server(reader: &mut Reader<'_>, section: &Section<'_, '_>) -> ServerModel {
-    let command = reader.list(section, "command").unwrap_or_default();
+/// The literal variables of a server.
+pub(super) fn variables(
+    reader: &mut Reader<'_>,
+    section: &Section<'_, '_>,
+) -> BTreeMap<String, String> {
     let mut env = BTreeMap::new();
     if let Some(variables) = reader.open(section, "env") {
         for name in variables.keys().collect::<Vec<_>>() {
@@ -30,6 +33,12 @@ fn server(reader: &mut Reader<'_>, section: &Section<'_, '_>) -> ServerModel {
             }
         }
     }
+    env
+}
+
+fn server(reader: &mut Reader<'_>, section: &Section<'_, '_>) -> ServerModel {
+    let command = reader.list(section, "command").unwrap_or_default();
+    let env = variables(reader, section);
     ServerModel {
         command,
         cwd: reader.text(section, "cwd"),
