@@ -9,7 +9,7 @@ use lychgate_core::{display, jcs};
 use lychgate_policy::{Applied, Definition, Diagnostics, Pins, Root};
 use lychgate_server::protocol::Configuration;
 use lychgate_sinks::mcp::Launch;
-use toml_edit::{DocumentMut, Item, Table};
+use toml_edit::{DocumentMut, Item};
 
 use crate::files;
 use crate::outcome::{Outcome, Stop};
@@ -93,24 +93,6 @@ pub(crate) fn roots(text: &str) -> Outcome<BTreeMap<String, String>> {
         .collect())
 }
 
-/// The text with one more root.
-pub(crate) fn with_root(text: &str, name: &str, path: &str, recoverable: bool) -> Outcome<String> {
-    let mut document = parse(text)?;
-    let roots = document.entry("roots").or_insert_with(|| {
-        let mut table = Table::new();
-        table.set_implicit(true);
-        Item::Table(table)
-    });
-    let mut root = Table::new();
-    root.insert("path", toml_edit::value(path));
-    root.insert("recoverable", toml_edit::value(recoverable));
-    let roots = roots
-        .as_table_like_mut()
-        .ok_or_else(|| Stop::usage("`roots` in the configuration is not a table"))?;
-    roots.insert(name, Item::Table(root));
-    Ok(document.to_string())
-}
-
 /// How a server is started, as the text says, whatever its pins say.
 pub(crate) fn launch_of(text: &str, server: &str) -> Outcome<Launch> {
     let document = parse(text)?;
@@ -183,25 +165,6 @@ pub(crate) fn entry_pin(text: &str, server: &str) -> Outcome<Option<String>> {
         .and_then(|servers| servers.get(server));
     let entry = servers.and_then(|server| server.get("entry"));
     Ok(entry.and_then(Item::as_str).map(ToOwned::to_owned))
-}
-
-/// The text with another digest of a server's entry file, or without one.
-pub(crate) fn with_entry_pin(text: &str, server: &str, digest: Option<&str>) -> Outcome<String> {
-    let mut document = parse(text)?;
-    let servers = document
-        .get_mut("servers")
-        .and_then(|servers| servers.get_mut(server));
-    let table = servers.and_then(Item::as_table_like_mut).ok_or_else(|| {
-        Stop::usage(format!(
-            "`{}` in the configuration is not a table",
-            display::escape(server)
-        ))
-    })?;
-    match digest {
-        Some(digest) => drop(table.insert("entry", toml_edit::value(digest))),
-        None => drop(table.remove("entry")),
-    }
-    Ok(document.to_string())
 }
 
 fn parse(text: &str) -> Outcome<DocumentMut> {
@@ -283,16 +246,6 @@ const MOST_PINS: u64 = 32 << 20;
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-
-    #[test]
-    fn a_root_is_added_and_comments_stay() {
-        let text = "version = 1 # one\n\n[roots.work]\npath = \"/w\"\n";
-        let text = with_root(text, "src", "/home/a/src", true).unwrap();
-        assert!(text.contains("# one"));
-        let roots = roots(&text).unwrap();
-        assert_eq!(roots["src"], "/home/a/src");
-        assert_eq!(roots["work"], "/w");
-    }
 
     #[test]
     fn root_names_are_plain_and_their_own() {

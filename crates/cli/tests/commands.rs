@@ -245,6 +245,66 @@ fn add_is_whole_or_not_at_all() {
 }
 
 #[test]
+fn add_warns_of_what_it_cannot_pin_of_folders_too_wide_and_of_values_it_has_not() {
+    let home = Home::with_init();
+    let [program, argument] = server();
+    let script = home.path("server.sh");
+    std::fs::write(&script, format!("exec {program} {argument}\n")).unwrap();
+    let text = std::fs::read_to_string(home.config()).unwrap();
+    let strict = text
+        .replace("profile = \"balanced\"", "profile = \"strict\"")
+        .replace("unattended = false", "unattended = true");
+    std::fs::write(home.config(), strict).unwrap();
+    home.run(&["apply"], "").succeeds();
+    let everything = home.0.path().to_str().unwrap();
+    let ran = home.run(
+        &[
+            "add",
+            "desk",
+            "--accept-proposed",
+            "--passphrase-fd",
+            "0",
+            "--root",
+            everything,
+            "--pass-env",
+            "A_TOKEN",
+            "--",
+            "/bin/sh",
+            "-e",
+            script.to_str().unwrap(),
+        ],
+        PASSPHRASE,
+    );
+    let ran = ran.ends(0, "could be found to pin");
+    assert!(
+        ran.err.contains("holds the gate's own files"),
+        "{}",
+        ran.err
+    );
+    for words in [
+        "profile strict: reads outside",
+        "unattended: nobody is asked",
+        "denied",
+        "the gate does not have A_TOKEN",
+        "lychgate gate stop",
+    ] {
+        let plain = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(plain.contains(words), "{words}: {}", ran.out);
+    }
+    assert!(!ran.out.contains(": asks"), "{}", ran.out);
+}
+
+#[test]
+fn one_act_is_named_by_its_id() {
+    let home = Home::with_init();
+    let act = "act-0190a5d6-8f2b-7c3e-9d41-5b6a7c8d9e0f";
+    home.run(&["acts", act], "").ends(1, "there is no act");
+    home.run(&["acts", "12345"], "").ends(2, "too short");
+    home.run(&["acts", act, "--follow"], "")
+        .ends(2, "cannot be used with");
+}
+
+#[test]
 fn another_program_in_the_same_place_is_pinned_by_the_approver_only() {
     let home = Home::with_init();
     let [program, argument] = server();

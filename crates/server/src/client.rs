@@ -2,7 +2,8 @@
 //!
 //! Blocking on purpose: a client does one thing and ends.
 
-use std::ffi::OsString;
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
@@ -20,7 +21,7 @@ use crate::state::{StateFault, StateFolder};
 pub enum Start {
     /// No (`--no-start`).
     Never,
-    /// Yes, in the background: this program with these arguments, which must end in [`crate::run`] with
+    /// Yes, in the background: this program with these arguments, which must end in [`crate::run()`] with
     /// `background` set. Its exit status must be [`crate::RunFault::status`].
     Background {
         /// Usually the program that runs.
@@ -153,7 +154,10 @@ pub fn connect(folder: &Path, start: &Start) -> Result<Client, ClientFault> {
         Start::Never => Err(ClientFault::NotRunning {
             folder: folder.to_owned(),
         }),
-        Start::Background { program, arguments } => wait_for(&state, || spawn(program, arguments)),
+        Start::Background { program, arguments } => {
+            let environment = environment(&state);
+            wait_for(&state, || spawn(program, arguments, &environment))
+        }
     }
 }
 
@@ -176,14 +180,44 @@ fn try_connect(state: &StateFolder) -> Result<Option<Client>, ClientFault> {
     }
 }
 
+//= PROFILE §4: what a server is given comes from the applied configuration alone
+/// What of this process's environment the gate is given: what names the user's places and language, and what the applied
+/// configuration says that servers get. The rest is nobody's business there: a gate lives longer than the shell, or the
+/// agent, that happened to start it.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the one place that hands an environment on to the gate"
+)]
+fn environment(state: &StateFolder) -> Vec<(OsString, OsString)> {
+    // A store that cannot be read is for the gate to complain about.
+    let passed = state.passed_names().unwrap_or_default();
+    std::env::vars_os()
+        .filter(|(name, _)| is_kept(name, &passed))
+        .collect()
+}
+
+fn is_kept(name: &OsStr, passed: &BTreeSet<String>) -> bool {
+    name.to_str().is_some_and(|name| {
+        KEPT.contains(&name)
+            || KEPT_FAMILIES.iter().any(|start| name.starts_with(start))
+            || passed.contains(name)
+    })
+}
+
 #[allow(
     clippy::disallowed_methods,
     reason = "the one place that starts the gate in the background; it causes no effect of an act"
 )]
-fn spawn(program: &Path, arguments: &[OsString]) -> Result<Child, ClientFault> {
+fn spawn(
+    program: &Path,
+    arguments: &[OsString],
+    environment: &[(OsString, OsString)],
+) -> Result<Child, ClientFault> {
     let mut command = Command::new(program);
     command
         .args(arguments)
+        .env_clear()
+        .envs(environment.iter().map(|(name, value)| (name, value)))
         .current_dir("/")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -269,7 +303,40 @@ fn said(child: &mut Child) -> String {
     }
 }
 
+/// Variables that a gate in the background keeps.
+const KEPT: [&str; 7] = ["HOME", "LANG", "LOGNAME", "PATH", "TMPDIR", "TZ", "USER"];
+/// How the names of further ones begin.
+const KEPT_FAMILIES: [&str; 3] = ["LC_", "LYCHGATE_", "XDG_"];
 /// How long a started gate may take to listen.
 const WAIT: Duration = Duration::from_secs(10);
 /// How long the winner of a race may take before it is thought to have ended.
 const AGAIN: Duration = Duration::from_millis(700);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_background_gate_keeps_places_language_and_what_servers_are_given() {
+        let passed = BTreeSet::from(["TOKEN".to_owned()]);
+        for name in [
+            "HOME",
+            "PATH",
+            "LC_ALL",
+            "XDG_STATE_HOME",
+            "LYCHGATE_CONFIG",
+            "TOKEN",
+        ] {
+            assert!(is_kept(OsStr::new(name), &passed), "{name}");
+        }
+        for name in [
+            "LD_PRELOAD",
+            "AWS_SECRET_ACCESS_KEY",
+            "TOKEN2",
+            "PATHS",
+            "NODE_OPTIONS",
+        ] {
+            assert!(!is_kept(OsStr::new(name), &passed), "{name}");
+        }
+    }
+}

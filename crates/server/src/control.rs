@@ -1,16 +1,19 @@
 //! How the gate answers control requests.
 
-use std::collections::{BTreeMap, HashMap};
+mod pending;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use lychgate_core::id::ActId;
+use lychgate_core::json::Value;
 use lychgate_core::{State, Timestamp, jcs};
-use lychgate_gate::{ControlRefused, PendingTicket};
+use lychgate_gate::ControlRefused;
 use lychgate_keys::verdict::{ConfigurationChange, KeyChange};
-use lychgate_keys::{KeyFault, Role, TrustBundle, rotate};
+use lychgate_keys::{KeyFault, NewKey, Role, TrustBundle, rotate};
 use lychgate_policy::Applied;
 use lychgate_store::{ActQuery, ActRow, StoreFault};
 use tokio::io::AsyncReadExt as _;
@@ -19,7 +22,7 @@ use tokio::net::UnixStream;
 use crate::listen::{Door, say};
 use crate::protocol::{
     ActView, ChangeView, Class, Configuration, DiagnosticView, MOST_ACTS, Plan, Refusal, Request,
-    Response, Status, Ticket,
+    Response, SignedObjects, Status,
 };
 
 /// Answers one request.
@@ -37,14 +40,9 @@ async fn try_answer(door: &Arc<Door>, request: Request) -> Result<Response, Refu
             status: status(door)?,
         },
         Request::Stop => Response::Stopping,
-        Request::Pending => {
-            let tickets = gate.pending().map_err(fault)?;
-            Response::Pending {
-                tickets: tickets.into_iter().map(ticket).collect(),
-            }
-        }
+        Request::Pending { after } => pending::page(door, after)?,
         Request::Ticket { id } => Response::Ticket {
-            ticket: gate.pending_ticket(id).map_err(fault)?.map(ticket),
+            ticket: pending::one(door, id)?,
         },
         Request::Rule { verdict } => {
             gate.rule(&verdict).await.map_err(|why| door.refusal(why))?;
@@ -55,11 +53,10 @@ async fn try_answer(door: &Arc<Door>, request: Request) -> Result<Response, Refu
             acts: acts(door, state, limit)?,
         },
         Request::Act { id } => Response::Act {
-            act: gate
-                .store()
-                .act(id)
-                .map_err(fault)?
-                .map(|row| act(row, true)),
+            act: whole_act(door, id)?,
+        },
+        Request::Objects { id } => Response::Objects {
+            objects: gate.objects(id).map_err(fault)?.map(signed),
         },
         Request::Plan { configuration } => {
             let plan = gate.plan(&compile(configuration).await?).map_err(refused)?;
@@ -75,6 +72,20 @@ async fn try_answer(door: &Arc<Door>, request: Request) -> Result<Response, Refu
             let state = gate.reconcile(&verdict).await.map_err(refused)?;
             tracing::info!(act = %verdict.candidate_act_id, state = state.name(), "an act was reconciled");
             Response::Reconciled { state }
+        }
+        Request::ReconcileUnsigned { id, effect, reason } => {
+            let state = gate.reconcile_unsigned(id, effect, &reason).await;
+            let state = state.map_err(refused)?;
+            tracing::info!(act = %id, state = state.name(), "an act was reconciled without an approver");
+            Response::Reconciled { state }
+        }
+        Request::PrepareKey { role } => {
+            let prepared = gate.prepare_key(role).map_err(refused)?;
+            Response::KeyPrepared {
+                public: prepared.public,
+                key_id: prepared.key_id,
+                challenge: prepared.challenge,
+            }
         }
         Request::Rotate { change } => put_key(door, change).await?,
         Request::Trust => {
@@ -166,15 +177,28 @@ async fn apply(
     yes: Option<ConfigurationChange>,
 ) -> Result<Response, Refusal> {
     let applied = compile(configuration).await?;
-    // Before it holds: a place reserved too early only denies.
-    door.paths.also(&applied);
+    let unset = unset(&applied);
     let digest = door
         .gate()
         .apply(applied, yes.as_ref())
         .await
         .map_err(|why| door.refusal(why))?;
     tracing::info!(digest = %digest.to_base64url(), "a configuration was applied");
-    Ok(Response::Applied { digest })
+    Ok(Response::Applied { digest, unset })
+}
+
+#[allow(
+    clippy::disallowed_methods,
+    reason = "whether a variable that a server is to be given is there; its value is not read"
+)]
+fn unset(applied: &Applied) -> Vec<String> {
+    let names = applied.servers().flat_map(|server| &server.pass_env);
+    let unset = names.filter(|name| std::env::var_os(name).is_none());
+    unset
+        .cloned()
+        .collect::<BTreeSet<_>>()
+        .into_iter()
+        .collect()
 }
 
 async fn put_key(door: &Door, change: KeyChange) -> Result<Response, Refusal> {
@@ -183,14 +207,15 @@ async fn put_key(door: &Door, change: KeyChange) -> Result<Response, Refusal> {
         return Err(Refusal::new(Class::Usage, why));
     }
     let state = door.state.clone();
-    let make = move |role: Role, at: Timestamp| {
+    let put = move |key: NewKey, at: Timestamp| {
         let mut trust = TrustBundle::read(&state.trust()).map_err(shown)?;
-        let key = rotate(&state.keys(), &state.trust(), &mut trust, role, at).map_err(shown)?;
-        Ok(key.key_id().clone())
+        rotate(&state.keys(), &state.trust(), &mut trust, key, at)
+            .map(drop)
+            .map_err(shown)
     };
     let key_id = door
         .gate()
-        .rotate(&change, make)
+        .rotate(&change, put)
         .await
         .map_err(|why| door.refusal(why))?;
     tracing::info!(role = %change.role, key = %key_id.0, "a key was rotated; the gate ends");
@@ -215,18 +240,28 @@ fn plan_view(plan: lychgate_gate::Plan) -> Plan {
     }
 }
 
-fn ticket(ticket: PendingTicket) -> Ticket {
-    Ticket {
-        id: ticket.id,
-        subject: ticket.subject,
-        created_at: ticket.created_at,
-        expires_at: ticket.expires_at,
-        waiting: ticket.waiting,
-        display: String::from_utf8_lossy(&jcs::to_bytes(&ticket.display)).into_owned(),
+fn signed(objects: lychgate_gate::Objects) -> SignedObjects {
+    let text = |value: &Value| String::from_utf8_lossy(&jcs::to_bytes(value)).into_owned();
+    SignedObjects {
+        evidence: text(&objects.evidence),
+        authority: text(&objects.authority),
+        verification: text(&objects.verification),
     }
 }
 
-fn act(row: ActRow, whole: bool) -> ActView {
+fn whole_act(door: &Door, id: ActId) -> Result<Option<ActView>, Refusal> {
+    let row = door.gate().store().act(id).map_err(fault)?;
+    Ok(row.map(|row| {
+        let destination = door.gate().destination_of(&row);
+        ActView {
+            destination,
+            ..act(row)
+        }
+    }))
+}
+
+/// Without the destination, which lies sealed.
+fn act(row: ActRow) -> ActView {
     ActView {
         id: row.id,
         state: row.state,
@@ -237,11 +272,13 @@ fn act(row: ActRow, whole: bool) -> ActView {
         function: row.function,
         class: row.class,
         arguments_digest: row.arguments_digest,
-        destination: row.destination.filter(|_| whole),
+        destination: None,
         effect: row.effect,
         retry_of: row.retry_of,
         ticket: row.ticket,
         code: row.code,
+        answered_by: row.answered_by,
+        contradicted: row.contradicted,
         undelivered: row.undelivered,
     }
 }
@@ -254,7 +291,7 @@ fn acts(door: &Door, state: Option<State>, limit: u32) -> Result<Vec<ActView>, R
         limit: usize::try_from(limit.min(MOST_ACTS)).unwrap_or(0),
     };
     let rows = door.gate().store().acts(&query).map_err(fault)?;
-    Ok(rows.into_iter().map(|row| act(row, false)).collect())
+    Ok(rows.into_iter().map(act).collect())
 }
 
 /// Tells of acts, and of every change of one of the newest [`MOST_ACTS`], until the client or the gate ends.
@@ -265,7 +302,7 @@ pub(crate) async fn follow(
     limit: u32,
 ) {
     let first = usize::try_from(limit).unwrap_or(usize::MAX);
-    let mut known: Option<HashMap<ActId, (State, Timestamp, bool)>> = None;
+    let mut known: Option<HashMap<ActId, (State, Timestamp, bool, bool)>> = None;
     loop {
         let now = match acts(door, state, MOST_ACTS) {
             Ok(now) => now,
@@ -274,7 +311,7 @@ pub(crate) async fn follow(
                 return;
             }
         };
-        let mark = |act: &ActView| (act.state, act.updated_at, act.undelivered);
+        let mark = |act: &ActView| (act.state, act.updated_at, act.undelivered, act.contradicted);
         let seen = now.iter().map(|act| (act.id, mark(act))).collect();
         let told: Vec<_> = match &known {
             None => now.into_iter().take(first).collect(),

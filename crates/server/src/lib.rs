@@ -6,10 +6,10 @@
 //! - [`reserved`]: the places no sink may touch (PROFILE §10)
 //! - [`frame`]: how bytes are cut on the socket
 //! - [`protocol`]: what a client asks, and what the gate answers
-//! - [`run`]: the gate's process, from its lock to its last receipt
-//! - [`listen`]: who may connect, and how many
-//! - [`control`]: how the gate answers control requests
-//! - [`link`]: one client of a server, between the socket and the sink
+//! - [`mod@run`]: the gate's process, from its lock to its last receipt
+//! - `listen`: who may connect, and how many
+//! - `control`: how the gate answers control requests
+//! - `link`: one client of a server, between the socket and the sink
 //! - [`client`]: connecting, and starting the gate where it does not run
 //! - [`relay`]: `lychgate mcp`: standard input and output to the gate and back
 

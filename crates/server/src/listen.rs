@@ -16,7 +16,6 @@ use tokio::task::JoinSet;
 
 use crate::frame::{Frame, FrameFault};
 use crate::protocol::{Class, Refusal, Request, Response};
-use crate::reserved::LivePaths;
 use crate::state::{FILE_MODE, Lock, StateFolder};
 use crate::{control, link};
 
@@ -38,7 +37,6 @@ pub(crate) fn bind(state: &StateFolder, _held: &Lock) -> io::Result<UnixListener
 pub(crate) struct Door {
     gate: Arc<Gate>,
     pub(crate) state: StateFolder,
-    pub(crate) paths: Arc<LivePaths>,
     pub(crate) started_at: Timestamp,
     users: Vec<u32>,
     room: Arc<Semaphore>,
@@ -47,19 +45,13 @@ pub(crate) struct Door {
 }
 
 impl Door {
-    pub(crate) fn new(
-        gate: Arc<Gate>,
-        state: StateFolder,
-        paths: Arc<LivePaths>,
-        client_uid: Option<u32>,
-    ) -> Arc<Self> {
+    pub(crate) fn new(gate: Arc<Gate>, state: StateFolder, client_uid: Option<u32>) -> Arc<Self> {
         let mut users = vec![rustix::process::geteuid().as_raw()];
         users.extend(client_uid);
         Arc::new(Self {
             started_at: gate.now(),
             gate,
             state,
-            paths,
             users,
             room: Arc::new(Semaphore::new(MOST_CONNECTIONS)),
             links: Arc::new(Semaphore::new(MOST_LINKS)),
@@ -233,16 +225,11 @@ mod tests {
         });
         let (state, opened) = made.await.unwrap();
         let gate = Gate::assemble(opened.parts).unwrap();
-        let door = Door::new(
-            Arc::clone(&gate),
-            state.clone(),
-            Arc::clone(&opened.paths),
-            None,
-        );
+        let door = Door::new(Arc::clone(&gate), state.clone(), None);
         let (ours, _theirs) = UnixStream::pair().unwrap();
         let own = rustix::process::geteuid().as_raw();
         assert_eq!(door.peer_of(&ours).unwrap().uid, own);
-        let mut other = Arc::into_inner(Door::new(gate, state, opened.paths, None)).unwrap();
+        let mut other = Arc::into_inner(Door::new(gate, state, None)).unwrap();
         other.users = vec![own + 1];
         assert!(other.peer_of(&ours).is_none());
     }

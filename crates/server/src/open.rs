@@ -1,5 +1,6 @@
 //! Opening a state folder for the one gate that may run on it.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -30,8 +31,6 @@ pub struct Opened {
     pub parts: Parts,
     /// The lock.
     pub lock: Lock,
-    /// The paths in the parts, to be told of further configurations.
-    pub paths: Arc<LivePaths>,
 }
 
 impl std::fmt::Debug for Opened {
@@ -60,7 +59,6 @@ impl StateFolder {
             config_file: options.config_file.clone(),
             home: options.home.clone(),
         };
-        let paths = Arc::new(LivePaths::new(places, &current.applied));
         let own = rustix::process::geteuid().as_raw();
         let isolation = match options.client_uid {
             Some(uid) if uid != own => Isolation::SeparateUser,
@@ -73,11 +71,27 @@ impl StateFolder {
             sealer,
             clock: Arc::new(clock),
             entropy: Arc::new(SystemEntropy),
-            paths: Arc::<LivePaths>::clone(&paths),
+            paths: Arc::new(LivePaths::new(&places)),
             isolation,
             current,
         };
-        Ok(Opened { parts, lock, paths })
+        Ok(Opened { parts, lock })
+    }
+}
+
+impl StateFolder {
+    /// Every name in any server's `pass_env` of the applied configuration. Takes no lock: for whoever starts the gate.
+    ///
+    /// # Errors
+    /// When the folder is not fit, or what is stored cannot be read.
+    pub fn passed_names(&self) -> Result<BTreeSet<String>, StateFault> {
+        self.check()?;
+        let database = SqliteStore::open(&store::Options::new(self.database()))?;
+        let Some(row) = database.applied()? else {
+            return Ok(BTreeSet::new());
+        };
+        lychgate_policy::passed_names(&row.snapshot)
+            .map_err(|fault| StateFault::Applied(fault.to_string()))
     }
 }
 

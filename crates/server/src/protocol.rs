@@ -1,6 +1,6 @@
 //! What a client asks the gate, and what it answers: closed JSON objects, read with the strict parser (PROFILE §3).
 //!
-//! A request's frame is `{"protocol":1,"request":…}`. A connection may ask one thing after another, so that a plan, a
+//! A request's frame is `{"protocol":2,"request":…}`. A connection may ask one thing after another, so that a plan, a
 //! passphrase typed meanwhile and the change itself can share one; they need not. [`Request::Mcp`] and a following
 //! [`Request::Acts`] take the rest of the connection.
 
@@ -10,20 +10,22 @@ use lychgate_core::id::{ActId, TicketId};
 use lychgate_core::json::{self, CaseRule, Limits, Value};
 use lychgate_core::signed::KeyId;
 use lychgate_core::{Digest, State};
+use lychgate_keys::Role;
 use lychgate_keys::verdict::{
-    ApprovalVerdict, Challenge, ConfigurationChange, KeyChange, ReconciliationVerdict,
+    ApprovalVerdict, Challenge, ConfigurationChange, KeyChange, PublicKey, Reason,
+    ReconciliationVerdict,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 pub use self::view::{
     ActView, Bytes, ChangeView, Class, Configuration, DiagnosticView, Effect, NotBytes, Plan,
-    Refusal, Status, Ticket,
+    Refusal, SignedObjects, Status, Ticket, TicketSummary,
 };
 use crate::frame::{Frame, Kind, MOST_CONTROL};
 
 /// The one version of this protocol.
-pub const PROTOCOL: u64 = 1;
+pub const PROTOCOL: u64 = 2;
 
 /// What a client asks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,9 +40,14 @@ pub enum Request {
     Status,
     /// To end. Answered with [`Response::Stopping`].
     Stop,
-    /// The tickets that wait for a person, oldest first. Answered with [`Response::Pending`].
-    Pending,
-    /// One of them. Answered with [`Response::Ticket`].
+    /// The tickets that wait for a person, oldest first, [`MOST_TICKETS`] at a time. Answered with [`Response::Pending`].
+    Pending {
+        /// Only those after this one: the last of the page before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(deserialize_with = "json::present")]
+        after: Option<TicketId>,
+    },
+    /// One of them, with what the person is to be shown. Answered with [`Response::Ticket`].
     Ticket {
         /// Which.
         id: TicketId,
@@ -66,6 +73,11 @@ pub enum Request {
         /// Which.
         id: ActId,
     },
+    /// What was signed on an act's way. Answered with [`Response::Objects`].
+    Objects {
+        /// Which act.
+        id: ActId,
+    },
     /// What applying a configuration would change. Answered with [`Response::Plan`].
     Plan {
         /// The new one.
@@ -87,10 +99,24 @@ pub enum Request {
         /// Signed.
         verdict: ReconciliationVerdict,
     },
-    /// To put a fresh key in the place of a role's current one. Answered with [`Response::Rotated`]; the gate then ends
-    /// and the next one signs with the new key.
+    /// The same where there is no approver to sign one. Answered with [`Response::Reconciled`].
+    ReconcileUnsigned {
+        /// The act.
+        id: ActId,
+        /// Whether it had its effect.
+        effect: bool,
+        /// Why the person says so.
+        reason: Reason,
+    },
+    /// To make a key for a role, which nobody believes yet. Answered with [`Response::KeyPrepared`].
+    PrepareKey {
+        /// Whose.
+        role: Role,
+    },
+    /// To put a prepared key in the place of a role's current one. Answered with [`Response::Rotated`]; the gate then
+    /// ends and the next one signs with the new key.
     Rotate {
-        /// Signed; names the role.
+        /// Signed; names the role and the key.
         change: KeyChange,
     },
     /// The trust bundle. Answered with [`Response::Trust`].
@@ -113,10 +139,12 @@ pub enum Response {
     },
     /// It ends.
     Stopping,
-    /// The tickets.
+    /// One page of the tickets.
     Pending {
         /// Oldest first.
-        tickets: Vec<Ticket>,
+        tickets: Vec<TicketSummary>,
+        /// Whether there are further ones.
+        more: bool,
     },
     /// The ticket.
     Ticket {
@@ -135,6 +163,11 @@ pub enum Response {
         /// `null` when there is none.
         act: Option<ActView>,
     },
+    /// What was signed.
+    Objects {
+        /// `null` when there is no such act, or it was never dispatched.
+        objects: Option<SignedObjects>,
+    },
     /// What would change.
     Plan {
         /// That.
@@ -144,6 +177,8 @@ pub enum Response {
     Applied {
         /// Its digest.
         digest: Digest,
+        /// The names in any server's `pass_env` that the gate's own environment does not have.
+        unset: Vec<String>,
     },
     /// To be signed.
     Challenge {
@@ -154,6 +189,15 @@ pub enum Response {
     Reconciled {
         /// Where it stands now.
         state: State,
+    },
+    /// A key is made, and kept in the gate's memory for fifteen minutes.
+    KeyPrepared {
+        /// The key: what the approver signs.
+        public: PublicKey,
+        /// Its id, as it will stand in the trust bundle.
+        key_id: KeyId,
+        /// To be signed with it.
+        challenge: Challenge,
     },
     /// The new key is in place.
     Rotated {
@@ -264,5 +308,7 @@ fn from_frame<T: DeserializeOwned>(frame: &Frame, member: &str) -> Result<T, Pro
     }
 }
 
+/// The most tickets in one answer.
+pub const MOST_TICKETS: usize = 500;
 /// The most acts in one answer.
 pub const MOST_ACTS: u32 = 1000;

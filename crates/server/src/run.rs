@@ -101,7 +101,7 @@ pub fn run(state: &StateFolder, options: &RunOptions) -> Result<Exit, RunFault> 
         home: options.home.clone(),
         client_uid: options.client_uid,
     };
-    let Opened { parts, lock, paths } = state.open(&open)?;
+    let Opened { parts, lock } = state.open(&open)?;
     log::to_file(&state.log()).map_err(RunFault::io("open the log"))?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)
@@ -118,7 +118,7 @@ pub fn run(state: &StateFolder, options: &RunOptions) -> Result<Exit, RunFault> 
             "the gate has started"
         );
         let listener = bind(state, &lock).map_err(RunFault::io("listen on the socket"))?;
-        let door = Door::new(Arc::clone(&gate), state.clone(), paths, options.client_uid);
+        let door = Door::new(Arc::clone(&gate), state.clone(), options.client_uid);
         serve(door, listener).await
     });
     end(state, runtime, lock);

@@ -20,7 +20,7 @@ use lychgate_keys::verdict::{
 };
 use lychgate_keys::{ApproverKey, Role, SigningKey, TrustBundle};
 use lychgate_server::frame::Frame;
-use lychgate_server::protocol::{Plan, Ticket};
+use lychgate_server::protocol::{Plan, Ticket, TicketSummary};
 use lychgate_server::{Client, ClientFault, Request, Response};
 use support::{Mcp, PASSPHRASE, World, eventually};
 
@@ -42,9 +42,21 @@ fn now(world: &World) -> Timestamp {
     world.status().now
 }
 
-fn pending(client: &mut Client) -> Vec<Ticket> {
-    match client.ask(&Request::Pending).unwrap() {
-        Response::Pending { tickets } => tickets,
+fn pending(client: &mut Client) -> Vec<TicketSummary> {
+    match client.ask(&Request::Pending { after: None }).unwrap() {
+        Response::Pending {
+            tickets,
+            more: false,
+        } => tickets,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn ticket(client: &mut Client, summary: &TicketSummary) -> Ticket {
+    match client.ask(&Request::Ticket { id: summary.id }).unwrap() {
+        Response::Ticket {
+            ticket: Some(ticket),
+        } => ticket,
         other => panic!("{other:?}"),
     }
 }
@@ -78,8 +90,16 @@ fn a_held_call_is_shown_approved_and_runs() {
     mcp.call(2, "write", &world.root().join("plain/f"), "hello");
     let mut client = world.client();
     eventually("it is held", || !pending(&mut client).is_empty());
-    let ticket = pending(&mut client).remove(0);
-    assert!(ticket.waiting);
+    let summary = pending(&mut client).remove(0);
+    assert!(summary.waiting && summary.reach.ends_with("/plain/f"));
+    assert_eq!((summary.tool.as_str(), summary.more), ("s", 0));
+    assert_eq!(summary.act, world.acts()[0].id);
+    let next = client.ask(&Request::Pending {
+        after: Some(summary.id),
+    });
+    assert!(matches!(next, Ok(Response::Pending { tickets, more: false }) if tickets.is_empty()));
+    let ticket = ticket(&mut client, &summary);
+    assert!(ticket.waiting && ticket.subject == summary.subject);
     let display = ticket.display().unwrap();
     assert!(
         display
@@ -88,8 +108,6 @@ fn a_held_call_is_shown_approved_and_runs() {
             .unwrap()
             .contains("hello")
     );
-    let one = client.ask(&Request::Ticket { id: ticket.id }).unwrap();
-    assert!(matches!(one, Response::Ticket { ticket: Some(found) } if found == ticket));
     let mut verdict = ApprovalVerdict {
         version: Version::V1,
         object_type: Default::default(),
@@ -115,6 +133,16 @@ fn a_held_call_is_shown_approved_and_runs() {
         Response::Act { act: Some(act) } => {
             assert_eq!(act.state, State::Effected);
             assert!(act.destination.unwrap().contains("plain"));
+        }
+        other => panic!("{other:?}"),
+    }
+    match client.ask(&Request::Objects { id }).unwrap() {
+        Response::Objects {
+            objects: Some(objects),
+        } => {
+            for text in [&objects.evidence, &objects.authority] {
+                assert!(text.contains(&id.to_string()), "{text}");
+            }
         }
         other => panic!("{other:?}"),
     }
@@ -154,7 +182,7 @@ fn what_narrows_needs_nobody_and_what_widens_needs_the_approver_once() {
         let mut second = world.client();
         let through = if other { &mut second } else { &mut client };
         let applied = through.ask(&request);
-        assert!(matches!(applied, Ok(Response::Applied { digest }) if digest == plan.to));
+        assert!(matches!(applied, Ok(Response::Applied { digest, .. }) if digest == plan.to));
         let again = through.ask(&Request::Apply {
             configuration: world.configuration(&narrow),
             yes: None,
@@ -239,14 +267,21 @@ fn a_rotated_key_signs_for_the_next_gate() {
         panic!("no bundle");
     };
     let before = TrustBundle::from_bytes(bundle.as_bytes()).unwrap();
-    let Response::Challenge { challenge } = client.ask(&Request::Challenge).unwrap() else {
-        panic!("no challenge");
+    let prepared = client.ask(&Request::PrepareKey { role: Role::Ped });
+    let Ok(Response::KeyPrepared {
+        public,
+        key_id: promised,
+        challenge,
+    }) = prepared
+    else {
+        panic!("{prepared:?}");
     };
     let epochs = world.status().epochs;
     let mut change = KeyChange {
         version: Version::V1,
         object_type: Default::default(),
         role: Role::Ped,
+        public,
         at: now(&world),
         challenge,
         mark: unsigned(),
@@ -255,6 +290,7 @@ fn a_rotated_key_signs_for_the_next_gate() {
     let Response::Rotated { key_id } = client.ask(&Request::Rotate { change }).unwrap() else {
         panic!("not rotated");
     };
+    assert_eq!(key_id, promised);
     world.wait_until_ended();
     let after = TrustBundle::read(&world.state.trust()).unwrap();
     assert_ne!(
@@ -311,13 +347,13 @@ fn garbage_closes_its_own_connection_and_no_other() {
         [&u32::MAX.to_be_bytes()[..], &[0]].concat(),
         Frame::control(b"{}".to_vec()).to_bytes().unwrap(),
         Frame::control(b"not json".to_vec()).to_bytes().unwrap(),
-        Frame::control(br#"{"protocol":2,"request":"status"}"#.to_vec())
+        Frame::control(br#"{"protocol":1,"request":"status"}"#.to_vec())
             .to_bytes()
             .unwrap(),
-        Frame::control(br#"{"protocol":1,"request":"status","request":"stop"}"#.to_vec())
+        Frame::control(br#"{"protocol":2,"request":"status","request":"stop"}"#.to_vec())
             .to_bytes()
             .unwrap(),
-        Frame::control(br#"{"protocol":1,"request":"launch"}"#.to_vec())
+        Frame::control(br#"{"protocol":2,"request":"launch"}"#.to_vec())
             .to_bytes()
             .unwrap(),
         Frame::line(b"{}".to_vec()).to_bytes().unwrap(),

@@ -183,10 +183,25 @@ fn after_a_kill_what_was_dispatched_is_in_doubt_and_what_was_held_is_withdrawn()
 fn no_file_of_the_gate_holds_the_text_of_an_argument() {
     let world = World::new();
     let mut mcp = Mcp::ready(&world);
-    mcp.call(2, "write", &world.root().join("work/f"), "SENTINEL-1");
+    mcp.call(
+        2,
+        "write",
+        &world.root().join("work/SENTINEL-6"),
+        "SENTINEL-1",
+    );
     assert!(mcp.hear().contains("done"));
-    mcp.call(3, "write", &world.root().join("plain/f"), "SENTINEL-2");
-    mcp.call(4, "SENTINEL-3", &world.root().join("work/f"), "SENTINEL-4");
+    mcp.call(
+        3,
+        "write",
+        &world.root().join("plain/SENTINEL-7"),
+        "SENTINEL-2",
+    );
+    mcp.call(
+        4,
+        "SENTINEL-3",
+        &world.root().join("work/SENTINEL-8"),
+        "SENTINEL-4",
+    );
     mcp.say("{\"SENTINEL-5\": nonsense");
     eventually("one is held", || world.status().pending == 1);
     drop(mcp.input.take());
@@ -201,6 +216,80 @@ fn no_file_of_the_gate_holds_the_text_of_an_argument() {
         }
     }
     assert!(fs::metadata(world.state.log()).unwrap().len() > 0);
+}
+
+/// What the process's environment holds, and where it works.
+fn surroundings(pid: u32) -> (BTreeSet<String>, std::path::PathBuf) {
+    let bytes = fs::read(format!("/proc/{pid}/environ")).unwrap();
+    let names = bytes
+        .split(|byte| *byte == 0)
+        .filter_map(|pair| std::str::from_utf8(pair).ok()?.split_once('='))
+        .map(|(name, _)| name.to_owned())
+        .collect();
+    (names, fs::read_link(format!("/proc/{pid}/cwd")).unwrap())
+}
+
+#[test]
+fn a_gate_in_the_background_inherits_no_more_than_it_needs() {
+    // Cargo and nextest give every test these two.
+    let (kept, left) = ("CARGO_MANIFEST_DIR", "CARGO_PKG_NAME");
+    for name in [kept, left] {
+        assert!(std::env::var_os(name).is_some(), "{name}");
+    }
+    let pass =
+        format!("roots = [\"work\", \"plain\"]\npass_env = [\"{kept}\", \"LYCHGATE_ABSENT\"]\n");
+    let world = World::with(Some(support::PASSPHRASE), |text| {
+        text.replace("roots = [\"work\", \"plain\"]\n", &pass)
+    });
+    let (names, folder) = surroundings(world.status().pid);
+    assert!(names.contains(kept) && names.contains("PATH"), "{names:?}");
+    let expected = |name: &String| {
+        ["LC_", "XDG_", "LYCHGATE_"]
+            .iter()
+            .any(|start| name.starts_with(start))
+            || [
+                kept, "HOME", "LANG", "LOGNAME", "PATH", "TMPDIR", "TZ", "USER",
+            ]
+            .contains(&name.as_str())
+    };
+    assert!(names.iter().all(expected), "{names:?}");
+    assert_eq!(folder, std::path::Path::new("/"));
+    let again = world.client().ask(&Request::Apply {
+        configuration: world.configuration(&world.text.replace("\"balanced\"", "\"strict\"")),
+        yes: None,
+    });
+    match again.unwrap() {
+        Response::Applied { unset, .. } => assert_eq!(unset, ["LYCHGATE_ABSENT"]),
+        other => panic!("{other:?}"),
+    }
+    world.stop();
+}
+
+#[test]
+fn without_an_approver_an_act_in_doubt_is_reconciled_without_a_key() {
+    for approver in [None, Some(support::PASSPHRASE)] {
+        let world = World::with(approver, |text| text);
+        let mut mcp = Mcp::ready(&world);
+        mcp.call(2, "hang", &world.root().join("work/f"), "x");
+        eventually("it is dispatched", || {
+            let acts = world.acts();
+            acts.iter().any(|act| act.state == State::Dispatched)
+        });
+        world.kill();
+        let answer = world.client().ask(&Request::ReconcileUnsigned {
+            id: world.acts()[0].id,
+            effect: true,
+            reason: "the file is there".try_into().unwrap(),
+        });
+        match (approver, answer) {
+            (None, Ok(Response::Reconciled { state })) => {
+                assert_eq!(state, State::ReconciledEffect);
+            }
+            (Some(_), Err(ClientFault::Refused(_))) => {}
+            (_, other) => panic!("{other:?}"),
+        }
+        world.stop();
+    }
 }
 
 #[test]

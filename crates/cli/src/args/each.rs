@@ -123,9 +123,12 @@ pub(crate) struct Decide {
 /// `acts`
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  lychgate acts --state indeterminate\n  lychgate acts --follow --json"
+    after_help = "Examples:\n  lychgate acts --state indeterminate\n  lychgate acts --follow --json\n  lychgate acts 27a40c6e19d3 --json    (one act, with what was signed on its way)"
 )]
 pub(crate) struct Acts {
+    /// One act, by its id or how the id ends: all that is known of it
+    #[arg(value_name = "ACT", conflicts_with_all = ["state", "follow"])]
+    pub(crate) act: Option<String>,
     /// Only acts in this state
     #[arg(long, value_parser = state)]
     pub(crate) state: Option<State>,

@@ -10,6 +10,8 @@ use lychgate_server::protocol::{ActView, MOST_ACTS};
 use lychgate_server::{Request, Response};
 use serde_json::{Value, json};
 
+mod one;
+
 use super::Context;
 use crate::args::Acts;
 use crate::connection::{Connection, answer};
@@ -20,6 +22,9 @@ use crate::terminal::{Span, Style, ago, bold, count, dim, styled, text};
 /// Lists, and goes on when asked to.
 pub(crate) fn run(args: &Acts, context: &mut Context<'_>) -> Outcome {
     let mut connection = Connection::open(context)?;
+    if let Some(named) = &args.act {
+        return one::run(named, args.output, &mut connection, context);
+    }
     let status = answer!(connection.ask(&Request::Status)?, Response::Status { status } => status)?;
     // Asked for whole, so that the questions of the hour are counted over all states.
     let recent = fetch(&mut connection, None, MOST_ACTS, false)?;
@@ -120,6 +125,7 @@ fn row(act: &ActView) -> Vec<Span> {
             .ticket
             .map_or_else(|| "-".to_owned(), |ticket| tail(&ticket.to_string()))),
         dim(handle(&act.id)),
+        styled(Style::Yellow, remark(act)),
     ]
 }
 
@@ -135,7 +141,18 @@ fn followed(act: &ActView) -> Vec<Span> {
         )),
         text(format!("{:<7}", act.code.map_or("-", |code| code.number()))),
         dim(act.id.to_string()),
+        styled(Style::Yellow, format!("  {}", remark(act))),
     ]
+}
+
+/// What the state alone does not say.
+fn remark(act: &ActView) -> String {
+    match act.answered_by {
+        _ if act.contradicted => "a late answer contradicts the reconciliation".to_owned(),
+        Some(earlier) => format!("given the kept answer of {}", handle(&earlier)),
+        None if act.undelivered => "nobody has read its answer".to_owned(),
+        None => String::new(),
+    }
 }
 
 fn name(act: &ActView) -> String {
@@ -203,10 +220,13 @@ fn document(act: &ActView) -> Value {
         "code_name": act.code.map(|code| code.name()), "ticket": act.ticket.map(|ticket| ticket.to_string()),
         "arguments_digest": act.arguments_digest.map(|digest| digest.to_base64url()),
         "retry_of": act.retry_of.map(|act| act.to_string()), "undelivered": act.undelivered,
+        "answered_by": act.answered_by.map(|act| act.to_string()), "contradicted": act.contradicted,
     })
 }
 
-const HEAD: [&str; 7] = ["state", "age", "function", "class", "code", "ticket", "act"];
+const HEAD: [&str; 8] = [
+    "state", "age", "function", "class", "code", "ticket", "act", "",
+];
 const HOUR: Duration = Duration::from_secs(3_600);
 
 #[cfg(test)]
@@ -234,6 +254,8 @@ mod tests {
             retry_of: None,
             ticket,
             code: None,
+            answered_by: None,
+            contradicted: false,
             undelivered: false,
         };
         let shared = ticket(1_000, 1);
@@ -245,5 +267,9 @@ mod tests {
             act(None),
         ];
         assert_eq!(questions(&acts, now), 2);
+        let mut repeat = act(None);
+        assert_eq!(remark(&repeat), "");
+        repeat.answered_by = Some(ActId::new(now, [0xab; 10]));
+        assert_eq!(remark(&repeat), "given the kept answer of abababababab");
     }
 }

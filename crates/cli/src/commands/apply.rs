@@ -2,6 +2,7 @@
 
 use lychgate_core::Digest;
 use lychgate_core::act::Version;
+use lychgate_core::display::escape;
 use lychgate_keys::verdict::ConfigurationChange;
 use lychgate_server::protocol::{ChangeView, Effect, Plan};
 use lychgate_server::{Request, Response};
@@ -55,7 +56,7 @@ pub(crate) fn run(args: &Apply, context: &mut Context<'_>) -> Outcome {
             .map(|change| json!({ "effect": change.effect, "text": change.text }));
         context.terminal.document(&json!({
             "changed": true, "digest": applied.digest.to_base64url(), "policy_epoch": applied.epoch,
-            "changes": changes.collect::<Vec<_>>(),
+            "changes": changes.collect::<Vec<_>>(), "pass_env_unset": applied.unset,
         }));
     } else {
         said(&applied, context.terminal);
@@ -90,6 +91,8 @@ pub(crate) struct Applied {
     pub(crate) digest: Digest,
     pub(crate) epoch: u64,
     pub(crate) changes: Vec<ChangeView>,
+    /// Variables that servers are to be given and that the gate does not have.
+    pub(crate) unset: Vec<String>,
 }
 
 impl Change {
@@ -129,13 +132,14 @@ impl Change {
             configuration: written.for_gate(&context.places),
             yes,
         };
-        let digest = answer!(connection.ask(&request)?, Response::Applied { digest } => digest)?;
+        let (digest, unset) = answer!(connection.ask(&request)?, Response::Applied { digest, unset } => (digest, unset))?;
         let status =
             answer!(connection.ask(&Request::Status)?, Response::Status { status } => status)?;
         Ok(Applied {
             digest,
             epoch: status.epochs.policy_epoch,
             changes: plan.changes,
+            unset,
         })
     }
 }
@@ -175,4 +179,19 @@ pub(crate) fn said(applied: &Applied, terminal: &mut Terminal) {
         text(format!("applied: policy epoch {}", applied.epoch)),
         dim(format!("  digest {}", applied.digest.to_base64url())),
     ]);
+    if !applied.unset.is_empty() {
+        let names = applied
+            .unset
+            .iter()
+            .map(|name| escape(name))
+            .collect::<Vec<_>>()
+            .join(", ");
+        terminal.wrapped(
+            &[styled(Style::Yellow, "  pass_env: ")],
+            &text(format!(
+                "the gate does not have {names}. It keeps the values it was started with: where they are set, run \
+                 `lychgate gate stop` and then `lychgate pending`, which starts it again."
+            )),
+        );
+    }
 }

@@ -4,7 +4,7 @@
 use lychgate_core::act::Version;
 use lychgate_core::display::escape;
 use lychgate_keys::verdict::{ApprovalVerdict, Verdict};
-use lychgate_server::protocol::Ticket;
+use lychgate_server::protocol::TicketSummary;
 use lychgate_server::{Request, Response};
 use serde_json::json;
 
@@ -35,7 +35,9 @@ fn decide(args: &Decide, verdict: Verdict, context: &mut Context<'_>) -> Outcome
     for id in &args.ids {
         let at = find(&waiting, id)?;
         // A ticket named twice is decided once.
-        chosen.push(Checked::new(waiting.remove(at))?);
+        let id = waiting.remove(at).id;
+        let ticket = answer!(connection.ask(&Request::Ticket { id })?, Response::Ticket { ticket } => ticket)?;
+        chosen.push(Checked::new(ticket.ok_or_else(|| gone(&id.to_string()))?)?);
     }
     if !args.output.json {
         for ticket in &chosen {
@@ -122,7 +124,7 @@ fn say(verdict: Verdict, checked: &Checked, as_json: bool, context: &mut Context
 }
 
 /// The one ticket that a text names: its id, or how the id begins or ends.
-fn find(waiting: &[Ticket], named: &str) -> Outcome<usize> {
+fn find(waiting: &[TicketSummary], named: &str) -> Outcome<usize> {
     let quoted = escape(named);
     let begins = |id: &str| {
         id.starts_with(named)
@@ -130,7 +132,7 @@ fn find(waiting: &[Ticket], named: &str) -> Outcome<usize> {
                 .strip_prefix("tkt-")
                 .is_some_and(|id| id.starts_with(named))
     };
-    let fits = |ticket: &Ticket| {
+    let fits = |ticket: &TicketSummary| {
         let id = ticket.id.to_string();
         id == named || (named.len() >= LEAST && (begins(&id) || id.ends_with(named)))
     };
@@ -145,16 +147,20 @@ fn find(waiting: &[Ticket], named: &str) -> Outcome<usize> {
         [] if named.len() < LEAST => Err(Stop::usage(format!(
             "`{quoted}` is too short to name a ticket; give at least {LEAST} characters"
         ))),
-        [] => Err(Stop::refused(format!(
-            "no ticket `{quoted}` waits (decided, expired, or never there)"
-        ))
-        .try_this("lychgate pending")),
+        [] => Err(gone(&quoted)),
         _ => Err(Stop::usage(format!(
             "`{quoted}` names {} tickets; give more of it",
             found.len()
         ))
         .try_this("lychgate pending")),
     }
+}
+
+fn gone(named: &str) -> Stop {
+    Stop::refused(format!(
+        "no ticket `{named}` waits (decided, expired, or never there)"
+    ))
+    .try_this("lychgate pending")
 }
 
 /// Fewer characters than this name nothing.
@@ -167,18 +173,26 @@ mod tests {
     use crate::outcome::Status;
     use lychgate_core::{Digest, Timestamp};
 
-    fn tickets() -> Vec<Ticket> {
+    fn tickets() -> Vec<TicketSummary> {
         [
             "0190a5d6-8f2b-7c3e-9d41-5b6a7c8d9e0f",
             "0190a5d6-9000-7c3e-9d41-5b6a7c8d9e10",
         ]
-        .map(|id| Ticket {
+        .map(|id| TicketSummary {
             id: format!("tkt-{id}").parse().unwrap(),
             subject: Digest::sha256(b""),
             created_at: Timestamp::from_millis(0),
             expires_at: Timestamp::from_millis(1),
             waiting: false,
-            display: "{}".to_owned(),
+            act: lychgate_core::id::ActId::new(Timestamp::from_millis(0), [0; 10]),
+            tool: String::new(),
+            function: String::new(),
+            class: String::new(),
+            reach: String::new(),
+            more: 0,
+            arguments_digest: String::new(),
+            code: String::new(),
+            why: String::new(),
         })
         .to_vec()
     }

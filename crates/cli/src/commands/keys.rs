@@ -81,15 +81,24 @@ fn rotate(args: &Rotate, context: &mut Context<'_>) -> Outcome {
         GateRole::Ledger => Role::Ledger,
     };
     let mut connection = Connection::open(context)?;
+    // The gate makes the key first, so that the yes is to this one and to no other.
+    let prepared = connection.ask(&Request::PrepareKey { role })?;
+    let (public, new, challenge) = answer!(
+        prepared, Response::KeyPrepared { public, key_id, challenge } => (public, key_id, challenge)
+    )?;
+    context
+        .terminal
+        .line(&[dim(format!("  the new {role} key  ")), text(&new.0)]);
+    let _ = context.terminal.flush();
     let key = approver::open(
         &context.places.approver()?,
         args.passphrase.passphrase_fd.into(),
     )?;
-    let challenge = answer!(connection.ask(&Request::Challenge)?, Response::Challenge { challenge } => challenge)?;
     let change = approver::sign(&key, |mark| KeyChange {
         version: Version::V1,
         object_type: Default::default(),
         role,
+        public,
         at: now(),
         challenge,
         mark,

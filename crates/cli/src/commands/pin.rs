@@ -11,9 +11,7 @@ use super::Context;
 use super::add::look_at;
 use super::apply::{self, Change};
 use crate::args::Pin;
-use crate::configuration::{
-    Written, entry_pin, has_entry, launch_of, pin_file, problems, with_entry_pin,
-};
+use crate::configuration::{Written, entry_pin, has_entry, launch_of, pin_file, problems};
 use crate::connection::Connection;
 use crate::files;
 use crate::outcome::{Outcome, Stop};
@@ -96,7 +94,8 @@ fn after(
     }
     let entry = found.entry.map(|digest| digest.to_base64url());
     if entry_pin(&after.text, server)? != entry {
-        after.text = with_entry_pin(&after.text, server, entry.as_deref())?;
+        after.text =
+            edit::with_entry_pin(&after.text, server, entry.as_deref()).map_err(Stop::usage)?;
     }
     Ok(after)
 }

@@ -3,6 +3,7 @@
 use lychgate_core::State;
 use lychgate_core::act::Version;
 use lychgate_core::display::escape;
+use lychgate_core::receipt::Approver;
 use lychgate_keys::verdict::{Reason, ReconciliationVerdict};
 use lychgate_server::protocol::{ActView, MOST_ACTS};
 use lychgate_server::{Request, Response};
@@ -45,6 +46,37 @@ pub(crate) fn run(args: &Reconcile, context: &mut Context<'_>) -> Outcome {
         terminal.line(&[text(format!("  because {}", escape(&args.reason)))]);
         let _ = terminal.flush();
     }
+    let request = verdict(args, reason, &act, &mut connection, context)?;
+    let state = answer!(connection.ask(&request)?, Response::Reconciled { state } => state)?;
+    if args.output.json {
+        context
+            .terminal
+            .document(&json!({ "id": act.id.to_string(), "state": state.name() }));
+    } else {
+        context.terminal.line(&[
+            styled(Style::Green, "✓ "),
+            text(format!("{} is {}", act.id, state.name())),
+        ]);
+    }
+    Ok(())
+}
+
+/// The person's word, signed where there is a key to sign it with.
+fn verdict(
+    args: &Reconcile,
+    reason: Reason,
+    act: &ActView,
+    connection: &mut Connection,
+    context: &Context<'_>,
+) -> Outcome<Request> {
+    let status = answer!(connection.ask(&Request::Status)?, Response::Status { status } => status)?;
+    if status.approver == Approver::None {
+        return Ok(Request::ReconcileUnsigned {
+            id: act.id,
+            effect: args.effect,
+            reason,
+        });
+    }
     let key = approver::open(
         &context.places.approver()?,
         args.passphrase.passphrase_fd.into(),
@@ -60,19 +92,7 @@ pub(crate) fn run(args: &Reconcile, context: &mut Context<'_>) -> Outcome {
         challenge,
         mark,
     })?;
-    let request = Request::Reconcile { verdict };
-    let state = answer!(connection.ask(&request)?, Response::Reconciled { state } => state)?;
-    if args.output.json {
-        context
-            .terminal
-            .document(&json!({ "id": act.id.to_string(), "state": state.name() }));
-    } else {
-        context.terminal.line(&[
-            styled(Style::Green, "✓ "),
-            text(format!("{} is {}", act.id, state.name())),
-        ]);
-    }
-    Ok(())
+    Ok(Request::Reconcile { verdict })
 }
 
 /// The act that a text names: its whole id, or how the id of one in doubt ends.

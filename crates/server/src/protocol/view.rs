@@ -216,6 +216,46 @@ pub struct Status {
     pub receipts: u64,
 }
 
+/// A ticket that waits for a person, as a list shows it: bounded, and without the arguments. Every text but the digests
+/// comes from the act and is at most [`TicketSummary::MOST_TEXT`] characters long.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TicketSummary {
+    /// The ticket.
+    pub id: TicketId,
+    /// What an approval of it is for.
+    pub subject: Digest,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// Until when it can be decided and used.
+    pub expires_at: Timestamp,
+    /// Whether its caller still waits.
+    pub waiting: bool,
+    /// The act that asked.
+    pub act: ActId,
+    /// The server in the catalogue.
+    pub tool: String,
+    /// The function in the catalogue.
+    pub function: String,
+    /// The consequence class.
+    pub class: String,
+    /// Where it would take effect: the first target, or the destination.
+    pub reach: String,
+    /// How many targets it has beyond that one.
+    pub more: u64,
+    /// The digest of the arguments.
+    pub arguments_digest: String,
+    /// Why it asks: the code's number.
+    pub code: String,
+    /// Why it asks, in words.
+    pub why: String,
+}
+
+impl TicketSummary {
+    /// The most characters of a text; one that is longer ends in an ellipsis.
+    pub const MOST_TEXT: usize = 200;
+}
+
 /// A ticket that waits for a person.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -291,8 +331,26 @@ pub struct ActView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(deserialize_with = "json::present")]
     pub code: Option<Code>,
+    /// The equal act whose kept answer its caller was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
+    pub answered_by: Option<ActId>,
+    /// A late answer contradicts the person who reconciled it.
+    pub contradicted: bool,
     /// Settled, and the answer has not reached its caller.
     pub undelivered: bool,
+}
+
+/// What was signed on an act's way, each as the canonical text that was signed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SignedObjects {
+    /// The PED's evidence; the text `null` where the authority came from outside.
+    pub evidence: String,
+    /// The PED's authority.
+    pub authority: String,
+    /// The sink's verification.
+    pub verification: String,
 }
 
 /// What applying a configuration would change.

@@ -34,6 +34,11 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new() -> Self {
+        Self::with(Some(PASSPHRASE), |text| text)
+    }
+
+    /// With another configuration, or without an approver.
+    pub(crate) fn with(approver: Option<&[u8]>, change: impl FnOnce(String) -> String) -> Self {
         let folder = tempfile::Builder::new().prefix("lg").tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         for name in ["work", "plain"] {
@@ -42,12 +47,12 @@ impl World {
         let tools = [tool("write"), tool("hang")];
         let script = root.join("peer.sh");
         fs::write(&script, peer_script(&tools)).unwrap();
-        let text = config(&root, &script, &tools);
+        let text = change(config(&root, &script, &tools));
         let pins = pins(&tools);
         let applied = compile(&text, &pins);
         let path = root.join("state");
         let at = Timestamp::from_millis(1_700_000_000_000);
-        let state = StateFolder::create(&path, Some(PASSPHRASE), &applied, at).unwrap();
+        let state = StateFolder::create(&path, approver, &applied, at).unwrap();
         Self {
             folder,
             state,

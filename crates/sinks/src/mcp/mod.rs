@@ -13,7 +13,7 @@
 //! - `handshake`: eras, and what the server is told of the client
 //! - `withheld`: a server that is not started
 //! - `upstream`, `launch`: the child process and its two pipes; `entry`: the file it really runs
-//! - [`inspect`]: a server's tools, for the person who adds or pins it
+//! - [`mod@inspect`]: a server's tools, for the person who adds or pins it
 
 mod call;
 mod client_side;

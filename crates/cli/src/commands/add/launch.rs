@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lychgate_core::display::escape;
-use lychgate_policy::Root;
+use lychgate_policy::{Library, Root};
 use lychgate_sinks::mcp::{Launch, entry_file};
 
 use crate::args::Add;
 use crate::commands::init::split_root;
 use crate::configuration::{root_name, roots};
 use crate::outcome::{Outcome, Stop};
-use crate::places::{absolute, program};
+use crate::places::{Places, absolute, program, shown};
 
 /// What would be started.
 pub(crate) struct Planned {
@@ -34,7 +34,7 @@ impl Given {
 }
 
 /// Resolves everything that a name could stand for differently tomorrow.
-pub(crate) fn plan(args: &Add, text: &str) -> Outcome<Planned> {
+pub(crate) fn plan(args: &Add, text: &str, places: &Places) -> Outcome<Planned> {
     if !is_server_name(&args.name) {
         let name = escape(&args.name);
         return Err(Stop::usage(format!(
@@ -60,13 +60,24 @@ pub(crate) fn plan(args: &Add, text: &str) -> Outcome<Planned> {
         )));
     }
     let mut warnings = runner(&command).into_iter().collect::<Vec<_>>();
+    warnings.extend(unpinned(&command));
+    warnings.extend(
+        given
+            .iter()
+            .filter_map(|given| too_wide(&given.root.path, places)),
+    );
     if cwd.is_none() {
         warnings.extend(arguments.iter().filter_map(|argument| relative(argument)));
     }
+    let reviewed = Library::embedded().environment(&command);
     let launch = Launch {
         command,
         cwd,
-        env: args.env.iter().cloned().collect(),
+        // What a person says wins over what the reviewed entries rely on; the table then shows it.
+        env: reviewed
+            .into_iter()
+            .chain(args.env.iter().cloned())
+            .collect(),
         pass_env: args.pass_env.clone(),
         roots: given.iter().map(|given| given.root.clone()).collect(),
         timeout: Duration::from_secs(args.timeout),
@@ -163,6 +174,32 @@ fn is_exact(package: &str) -> bool {
     })
 }
 
+/// What runs is part of what was looked at only where its file is known.
+fn unpinned(command: &[String]) -> Option<String> {
+    pinned_file(command).is_none().then(|| {
+        "no file of the program could be found to pin: other code under the same command would not be noticed, only \
+         other tools (start a script by its path, as in `node /path/index.js`, to have it pinned)"
+            .to_owned()
+    })
+}
+
+/// A folder that holds the gate's own files is not a folder to give away whole.
+fn too_wide(root: &Path, places: &Places) -> Option<String> {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let root_is = real(root);
+    let held = [Some(places.state.as_path()), places.config.parent()];
+    let held = held
+        .into_iter()
+        .flatten()
+        .find(|own| real(own).starts_with(&root_is))?;
+    Some(format!(
+        "`{}` holds the gate's own files (`{}`): calls that search, list or change it as a whole are denied there; give \
+         a narrower folder",
+        shown(root),
+        shown(held)
+    ))
+}
+
 /// Servers do not start in the folder this command was started in.
 fn relative(argument: &str) -> Option<String> {
     let path = Path::new(argument);
@@ -236,6 +273,34 @@ mod tests {
         ] {
             assert!(!warned(words), "{words:?}");
         }
+    }
+
+    #[test]
+    fn a_folder_that_holds_the_gates_own_files_is_warned_of() {
+        let places = Places {
+            config: "/home/a/.config/lychgate/lychgate.toml".into(),
+            state: "/home/a/.local/state/lychgate".into(),
+        };
+        let warned = |root: &str| too_wide(Path::new(root), &places);
+        assert!(warned("/home/a").is_some_and(|why| why.contains("/home/a/.local/state/lychgate")));
+        assert!(warned("/home/a/.config").is_some());
+        assert!(warned("/home/a/.config/lychgate").is_some());
+        for root in ["/home/a/src", "/home/a/.config/other", "/home/b"] {
+            assert_eq!(warned(root), None);
+        }
+    }
+
+    #[test]
+    fn a_command_without_a_file_to_pin_is_warned_of() {
+        let words = |words: &[&str]| {
+            words
+                .iter()
+                .map(|&word| word.to_owned())
+                .collect::<Vec<_>>()
+        };
+        assert!(unpinned(&words(&["/usr/bin/python3", "-m", "server"])).is_some());
+        assert!(unpinned(&words(&["/usr/bin/npx", "server@1.2.3"])).is_some());
+        assert_eq!(unpinned(&words(&["/bin/cat"])), None);
     }
 
     #[test]

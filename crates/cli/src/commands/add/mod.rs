@@ -14,7 +14,7 @@ use super::Context;
 use super::apply::{self, Change};
 use super::pin::write_and_apply;
 use crate::args::Add;
-use crate::configuration::{Written, pin_file, problems, with_root};
+use crate::configuration::{Written, pin_file, problems};
 use crate::connection::Connection;
 use crate::outcome::{Outcome, Stop};
 use crate::passphrase::question;
@@ -26,10 +26,10 @@ use self::launch::Planned;
 /// Adds.
 pub(crate) fn run(args: &Add, context: &mut Context<'_>) -> Outcome {
     let before = Written::read(&context.places)?;
-    before
+    let rules = before
         .compile(&context.places)
         .map_err(|found| problems(&context.places, &found))?;
-    let planned = launch::plan(args, &before.text)?;
+    let planned = launch::plan(args, &before.text, &context.places)?;
     for warning in &planned.warnings {
         context
             .terminal
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Add, context: &mut Context<'_>) -> Outcome {
     let found = look_at(&planned.launch, context)?;
     let tools = proposed(args, &planned, &found)?;
     if !args.output.json {
-        table::show(&args.name, &planned, &tools, context.terminal);
+        table::show(&args.name, &planned, &tools, &rules, context.terminal);
     }
     let after = after(args, &before, &planned, &found, &tools)?;
     after
@@ -147,12 +147,13 @@ fn after(
 ) -> Outcome<Written> {
     let mut after = before.clone();
     for root in planned.roots.iter().filter(|root| root.new) {
-        after.text = with_root(
+        after.text = edit::with_root(
             &after.text,
             &root.root.name,
             &root.path_text(),
             root.root.recoverable,
-        )?;
+        )
+        .map_err(Stop::usage)?;
     }
     let launch = &planned.launch;
     let server = NewServer {

@@ -4,15 +4,98 @@ use std::collections::BTreeSet;
 
 use lychgate_core::ConsequenceClass;
 use lychgate_core::display::{escape, escape_within};
-use lychgate_policy::{Proposed, Role};
+use lychgate_policy::{Applied, Profile, Proposed, Role};
 
 use super::launch::{Planned, pinned_file};
 use super::tools_of;
 use crate::places::shown;
 use crate::terminal::{Span, Style, Terminal, bold, dim, styled, text};
 
+/// What the rules of the configuration make of a class.
+struct Rules {
+    strict: bool,
+    /// What would ask is denied.
+    unattended: bool,
+    /// The operator says who asks.
+    vouched: bool,
+}
+
+impl Rules {
+    fn of(applied: &Applied) -> Self {
+        Self {
+            strict: applied.profile() == Profile::Strict,
+            unattended: applied.unattended(),
+            vouched: applied.vouch().is_some(),
+        }
+    }
+
+    fn asks(&self) -> &'static str {
+        if self.unattended { "denied" } else { "asks" }
+    }
+
+    /// The same of several.
+    fn asked(&self) -> &'static str {
+        if self.unattended { "are denied" } else { "ask" }
+    }
+
+    /// Whether an ordinary write in a recoverable folder passes.
+    fn writes_pass(&self) -> bool {
+        !self.strict || self.vouched
+    }
+}
+
 /// Shows it.
-pub(crate) fn show(server: &str, planned: &Planned, tools: &[Proposed], terminal: &mut Terminal) {
+pub(crate) fn show(
+    server: &str,
+    planned: &Planned,
+    tools: &[Proposed],
+    applied: &Applied,
+    terminal: &mut Terminal,
+) {
+    let rules = &Rules::of(applied);
+    head(server, planned, tools, rules, terminal);
+    let mut rows = vec![
+        ["", "tool", "class", "which means", "where to"]
+            .map(dim)
+            .to_vec(),
+    ];
+    rows.extend(tools.iter().map(|tool| row(tool, rules)));
+    terminal.table(&rows);
+    terminal.gap();
+    if tools.iter().any(|tool| tool.reviewed) {
+        let means = "reviewed for exactly this definition";
+        terminal.line(&[styled(Style::Green, "  ✓  "), dim(means)]);
+    }
+    let notes = tools
+        .iter()
+        .filter(|tool| !tool.reviewed)
+        .map(|tool| tool.note.as_str());
+    for note in notes.collect::<BTreeSet<_>>() {
+        terminal.line(&[styled(Style::Yellow, "  ?  "), dim(escape(note))]);
+    }
+    if rules.strict {
+        let means = "profile strict: reads outside your folders are denied";
+        terminal.line(&[styled(Style::Yellow, "  !  "), dim(means)]);
+    }
+    if rules.unattended {
+        let means = "unattended: nobody is asked, so what would ask is denied";
+        terminal.line(&[styled(Style::Yellow, "  !  "), dim(means)]);
+    }
+    if !planned.launch.pass_env.is_empty() {
+        let means = "variables passed on have the values that the gate was started with, whoever started it";
+        terminal.line(&[styled(Style::Yellow, "  !  "), dim(means)]);
+    }
+    terminal.gap();
+}
+
+/// What runs, what is pinned of it, and which folders it is given.
+fn head(
+    server: &str,
+    planned: &Planned,
+    tools: &[Proposed],
+    rules: &Rules,
+    terminal: &mut Terminal,
+) {
     terminal.gap();
     terminal.line(&[bold(server), text(format!("  {}", tools_of(tools)))]);
     let command = planned
@@ -30,10 +113,13 @@ pub(crate) fn show(server: &str, planned: &Planned, tools: &[Proposed], terminal
     };
     terminal.wrapped(&[dim("  pinned   ")], &text(pinned));
     for given in &planned.roots {
-        let recoverable = match (given.new, given.root.recoverable) {
-            (false, _) => "already declared",
-            (true, true) => "recoverable: writes in there pass",
-            (true, false) => "not recoverable: writes in there ask",
+        let recoverable = match (given.new, given.root.recoverable, rules.writes_pass()) {
+            (false, _, _) => "already declared".to_owned(),
+            (true, true, true) => "recoverable: writes in there pass".to_owned(),
+            (true, true, false) => {
+                format!("recoverable; strict: writes in there {}", rules.asked())
+            }
+            (true, false, _) => format!("not recoverable: writes in there {}", rules.asked()),
         };
         terminal.line(&[
             dim("  folder   "),
@@ -42,30 +128,10 @@ pub(crate) fn show(server: &str, planned: &Planned, tools: &[Proposed], terminal
         ]);
     }
     terminal.gap();
-    let mut rows = vec![
-        ["", "tool", "class", "which means", "where to"]
-            .map(dim)
-            .to_vec(),
-    ];
-    rows.extend(tools.iter().map(row));
-    terminal.table(&rows);
-    terminal.gap();
-    if tools.iter().any(|tool| tool.reviewed) {
-        let means = "reviewed for exactly this definition";
-        terminal.line(&[styled(Style::Green, "  ✓  "), dim(means)]);
-    }
-    let notes = tools
-        .iter()
-        .filter(|tool| !tool.reviewed)
-        .map(|tool| tool.note.as_str());
-    for note in notes.collect::<BTreeSet<_>>() {
-        terminal.line(&[styled(Style::Yellow, "  ?  "), dim(escape(note))]);
-    }
-    terminal.gap();
 }
 
-fn row(tool: &Proposed) -> Vec<Span> {
-    let (style, means) = means(tool);
+fn row(tool: &Proposed, rules: &Rules) -> Vec<Span> {
+    let (style, means) = means(tool, rules);
     vec![
         if tool.reviewed {
             styled(Style::Green, "✓")
@@ -79,8 +145,8 @@ fn row(tool: &Proposed) -> Vec<Span> {
     ]
 }
 
-/// The class in words, as the `balanced` table has it.
-fn means(tool: &Proposed) -> (Style, &'static str) {
+/// The class in words, as the profile's table has it.
+fn means(tool: &Proposed, rules: &Rules) -> (Style, String) {
     let in_files = tool.file.is_some()
         || tool
             .destination
@@ -90,26 +156,28 @@ fn means(tool: &Proposed) -> (Style, &'static str) {
         .roles
         .values()
         .any(|role| matches!(role, Role::Program | Role::Command));
-    match (tool.class, in_files) {
-        _ if program => (Style::Yellow, "runs a program: asks"),
-        (ConsequenceClass::Informational, true) => (Style::Green, "reads: passes in folders"),
-        (ConsequenceClass::Informational, false) => (Style::Green, "reads: passes"),
-        (ConsequenceClass::PersistentStateChange, _) if tool.irreversible => {
-            (Style::Yellow, "cannot be undone: asks")
+    let what = match (tool.class, in_files) {
+        _ if program => "runs a program",
+        (ConsequenceClass::Informational, true) => {
+            return (Style::Green, "reads: passes in folders".to_owned());
         }
-        (ConsequenceClass::PersistentStateChange, true) => {
-            (Style::Plain, "writes: passes if recoverable")
+        (ConsequenceClass::Informational, false) => {
+            return (Style::Green, "reads: passes".to_owned());
         }
-        (ConsequenceClass::PersistentStateChange, false) => {
-            (Style::Yellow, "changes something: asks")
+        (ConsequenceClass::PersistentStateChange, _) if tool.irreversible => "cannot be undone",
+        (ConsequenceClass::PersistentStateChange, true) if rules.writes_pass() => {
+            return (Style::Plain, "writes: passes if recoverable".to_owned());
         }
-        (ConsequenceClass::DataDisclosure, _) => (Style::Yellow, "sends data out: asks"),
-        (ConsequenceClass::Communication, _) => (Style::Yellow, "writes to someone: asks"),
-        (ConsequenceClass::Financial, _) => (Style::Yellow, "moves value: asks"),
-        (ConsequenceClass::NetworkControl, _) => (Style::Yellow, "changes access: asks"),
-        (ConsequenceClass::Physical, _) => (Style::Yellow, "moves things: asks"),
-        (ConsequenceClass::Other, _) => (Style::Yellow, "unknown: asks"),
-    }
+        (ConsequenceClass::PersistentStateChange, true) => "writes, nobody knows for whom",
+        (ConsequenceClass::PersistentStateChange, false) => "changes something",
+        (ConsequenceClass::DataDisclosure, _) => "sends data out",
+        (ConsequenceClass::Communication, _) => "writes to someone",
+        (ConsequenceClass::Financial, _) => "moves value",
+        (ConsequenceClass::NetworkControl, _) => "changes access",
+        (ConsequenceClass::Physical, _) => "moves things",
+        (ConsequenceClass::Other, _) => "unknown",
+    };
+    (Style::Yellow, format!("{what}: {}", rules.asks()))
 }
 
 fn reach(tool: &Proposed) -> String {
@@ -124,4 +192,62 @@ fn reach(tool: &Proposed) -> String {
     file.or_else(|| tool.fixed.clone())
         .filter(|_| pointers.is_empty())
         .unwrap_or(pointers)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn the_words_are_those_of_the_profile_and_of_whether_somebody_is_there() {
+        let definition = |name: &str, key: &str| {
+            let text = format!(
+                r#"{{"name":"{name}","inputSchema":{{"type":"object","properties":{{"{key}":{{"type":"string"}}}}}}}}"#
+            );
+            let limits = lychgate_core::json::Limits::ARGUMENTS;
+            let value = lychgate_core::json::parse(text.as_bytes(), &limits).unwrap();
+            lychgate_policy::Definition::parse(value).unwrap()
+        };
+        let definitions = [
+            definition("write_file", "path"),
+            definition("read_file", "path"),
+            definition("fetch_it", "url"),
+        ];
+        let library = lychgate_policy::Library::embedded();
+        let environment = std::collections::BTreeMap::new();
+        let tools = lychgate_policy::propose("s", &[], &environment, &definitions, &library);
+        let words = |strict, unattended, vouched| {
+            let rules = Rules {
+                strict,
+                unattended,
+                vouched,
+            };
+            let means = tools.iter().map(|tool| means(tool, &rules).1);
+            means.collect::<Vec<_>>().join(" | ")
+        };
+        let (write, read) = ("writes: passes if recoverable", "reads: passes in folders");
+        let disclosed = "sends data out";
+        assert_eq!(
+            words(false, false, false),
+            format!("{write} | {read} | {disclosed}: asks")
+        );
+        assert_eq!(
+            words(false, true, false),
+            format!("{write} | {read} | {disclosed}: denied")
+        );
+        let nobody = "writes, nobody knows for whom";
+        assert_eq!(
+            words(true, false, false),
+            format!("{nobody}: asks | {read} | {disclosed}: asks")
+        );
+        assert_eq!(
+            words(true, true, false),
+            format!("{nobody}: denied | {read} | {disclosed}: denied")
+        );
+        assert_eq!(
+            words(true, false, true),
+            format!("{write} | {read} | {disclosed}: asks")
+        );
+    }
 }
