@@ -209,17 +209,27 @@ mod tests {
     fn a_call_emitted_while_its_twin_was_live_is_a_second_act_whenever_it_is_decided() {
         let twins = Twins::default();
         let twin = Digest::sha256(b"call");
-        let emitted_before = Moment { emitted: Timestamp::from_millis(5), now: Timestamp::from_millis(99) };
+        let emitted_before = Moment {
+            emitted: Timestamp::from_millis(5),
+            now: Timestamp::from_millis(99),
+        };
         assert_eq!(twins.admit(&twin, act(1), moment(0)), TwinVerdict::New);
         twins.undelivered(act(1), Timestamp::from_millis(10));
-        assert_eq!(twins.look(&twin, moment(11)), TwinVerdict::Recorded(act(1)), "emitted after: a repetition");
+        assert_eq!(
+            twins.look(&twin, moment(11)),
+            TwinVerdict::Recorded(act(1)),
+            "emitted after: a repetition"
+        );
         assert_eq!(twins.admit(&twin, act(2), emitted_before), TwinVerdict::New);
         // With the first caller gone it may be the same caller's repetition.
         let other = Digest::sha256(b"other");
         assert_eq!(twins.admit(&other, act(3), moment(0)), TwinVerdict::New);
         twins.orphan(act(3));
         twins.undelivered(act(3), Timestamp::from_millis(10));
-        assert_eq!(twins.look(&other, emitted_before), TwinVerdict::Recorded(act(3)));
+        assert_eq!(
+            twins.look(&other, emitted_before),
+            TwinVerdict::Recorded(act(3))
+        );
     }
 
     #[test]

@@ -32,6 +32,11 @@ impl Histogram {
         self.total += other.total;
     }
 
+    /// This, or nothing.
+    pub(crate) fn counted(self, counts: bool) -> Self {
+        if counts { self } else { Self::new() }
+    }
+
     pub(crate) fn total(&self) -> u64 {
         self.total
     }

@@ -12,56 +12,70 @@ use super::raw;
 use crate::tour::lab::{Fault, Folder, Lab, Plan, at, definition, pins};
 use crate::tour::server::DEFINITIONS;
 
-/// Calls to the server itself, through the gate, and what the disk takes for two commits meanwhile.
+/// Calls to the server itself; through a gate on this disk; through a gate whose state folder lies in memory, where a
+/// durable write costs nothing; and what the disk takes for two durable writes meanwhile.
 pub(crate) struct Relayed {
     pub(crate) direct: Histogram,
     pub(crate) gated: Histogram,
+    pub(crate) in_memory: Option<Histogram>,
     pub(crate) pair: Histogram,
 }
 
-/// Measures `calls` of each kind in turn, in blocks, so that a busy moment hits all three.
+/// Measures `calls` of each kind in turn, in blocks, so that a busy moment hits all of them.
 pub(super) async fn measure(folder: &Folder, calls: u64) -> Result<Relayed, Fault> {
-    let place = Place::make(folder).await?;
+    let disk = Place::make(folder).await?;
+    let shared_memory = Path::new(MEMORY);
+    let memory = if shared_memory.is_dir() {
+        Some(Folder::fresh(shared_memory, "lychgate-bench")?)
+    } else {
+        None
+    };
+    let in_memory = match &memory {
+        Some(memory) => Some(Place::make(memory).await?),
+        None => None,
+    };
     // The pipes are blocking, as most clients' are; nothing else runs meanwhile.
-    tokio::task::block_in_place(|| in_turn(folder, &place, calls))
+    tokio::task::block_in_place(|| in_turn(folder, &disk, in_memory.as_ref(), calls))
 }
 
-fn in_turn(folder: &Folder, place: &Place, calls: u64) -> Result<Relayed, Fault> {
-    let mut direct = Pipe::start(&place.program, &["tour-server".to_owned()])?;
-    let mut through = place.arguments(&["mcp", "echo"]);
-    let mut gated = Pipe::start(&place.program, &through)?;
+fn in_turn(
+    folder: &Folder,
+    disk: &Place,
+    in_memory: Option<&Place>,
+    calls: u64,
+) -> Result<Relayed, Fault> {
+    let mut direct = Pipe::start(&disk.program, &["tour-server".to_owned()])?;
+    let mut gated = disk.gated()?;
+    let mut free = in_memory.map(Place::gated).transpose()?;
     let mut relayed = Relayed {
         direct: Histogram::new(),
         gated: Histogram::new(),
+        in_memory: free.as_ref().map(|_| Histogram::new()),
         pair: Histogram::new(),
     };
-    let blocks = calls.div_ceil(BLOCK);
-    for block in 0..=blocks {
-        let mut warm = Histogram::new();
-        let first = block == 0;
-        direct.calls(
-            &place.note,
-            BLOCK,
-            if first {
-                &mut warm
-            } else {
-                &mut relayed.direct
-            },
-        )?;
-        gated.calls(
-            &place.note,
-            BLOCK,
-            if first { &mut warm } else { &mut relayed.gated },
-        )?;
+    for block in 0..=calls.div_ceil(BLOCK) {
+        // The first block warms up and is not counted.
+        let counts = block > 0;
+        relayed
+            .direct
+            .merge(&direct.calls(&disk.note, BLOCK)?.counted(counts));
+        relayed
+            .gated
+            .merge(&gated.calls(&disk.note, BLOCK)?.counted(counts));
+        if let (Some(place), Some(pipe), Some(times)) =
+            (in_memory, &mut free, &mut relayed.in_memory)
+        {
+            times.merge(&pipe.calls(&place.note, BLOCK)?.counted(counts));
+        }
         relayed.pair.merge(&raw::pairs(folder.path(), BLOCK / 2)?);
     }
     direct.end();
     gated.end();
-    through = place.arguments(&["gate", "stop"]);
-    let stopped = command(&place.program, &through)
-        .stdout(Stdio::null())
-        .status();
-    stopped.map_err(at("gate stop"))?;
+    disk.stop()?;
+    if let (Some(place), Some(pipe)) = (in_memory, free) {
+        pipe.end();
+        place.stop()?;
+    }
     Ok(relayed)
 }
 
@@ -113,6 +127,17 @@ impl Place {
         })
     }
 
+    fn gated(&self) -> Result<Pipe, Fault> {
+        Pipe::start(&self.program, &self.arguments(&["mcp", "echo"]))
+    }
+
+    fn stop(&self) -> Result<(), Fault> {
+        let stopped = command(&self.program, &self.arguments(&["gate", "stop"]))
+            .stdout(Stdio::null())
+            .status();
+        stopped.map(drop).map_err(at("gate stop"))
+    }
+
     fn arguments(&self, words: &[&str]) -> Vec<String> {
         let mut arguments: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         for (flag, path) in [("--state-dir", &self.state), ("--config", &self.config)] {
@@ -152,7 +177,8 @@ impl Pipe {
         Ok(pipe)
     }
 
-    fn calls(&mut self, note: &Path, count: u64, times: &mut Histogram) -> Result<(), Fault> {
+    fn calls(&mut self, note: &Path, count: u64) -> Result<Histogram, Fault> {
+        let mut times = Histogram::new();
         let params =
             json!({"name": "read_note", "arguments": {"path": note.display().to_string()}});
         for _ in 0..count {
@@ -166,7 +192,7 @@ impl Pipe {
                 return Err(Fault(format!("a call was answered otherwise: {answer}")));
             }
         }
-        Ok(())
+        Ok(times)
     }
 
     fn ask(&mut self, method: &str, params: &Value) -> Result<Value, Fault> {
@@ -225,6 +251,8 @@ fn quoted(path: &Path) -> Result<String, Fault> {
     Ok(toml_edit::Value::from(text).to_string().trim().to_owned())
 }
 
+/// Where files live in memory, on the systems the gate runs on.
+const MEMORY: &str = "/dev/shm";
 /// Calls in a row.
 const BLOCK: u64 = 50;
 

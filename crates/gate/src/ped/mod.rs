@@ -222,7 +222,10 @@ impl Gate {
     }
 
     fn moment(&self, held: &HeldAct) -> Moment {
-        Moment { emitted: held.act.created_at, now: self.now() }
+        Moment {
+            emitted: held.act.created_at,
+            now: self.now(),
+        }
     }
 
     async fn recorded(self: &Arc<Self>, held: HeldAct, act: ActId, judged: Judgement) -> Verdict {
