@@ -6,6 +6,7 @@
 //! the first byte → [`Attempt`] → [`Gate::settle`]. [`Gate::pass`] walks the middle of it for an adapter.
 //!
 //! - [`hold`]: a proposal becomes a candidate act, held non-effective
+//! - `identity`: what an act is recognised by
 //! - [`ped`]: the first door
 //! - [`approval`]: tickets, waiting, an approver's verdict
 //! - [`sink`]: the second door, and the permit
@@ -25,6 +26,7 @@ pub mod doors;
 pub mod first;
 pub mod gate;
 pub mod hold;
+mod identity;
 mod note;
 pub mod outcome;
 pub mod paths;

@@ -9,7 +9,8 @@ use lychgate_core::{Code, State};
 use lychgate_store as store;
 
 use crate::gate::Gate;
-use crate::hold::{HeldAct, round_key, twin_for_round};
+use crate::hold::HeldAct;
+use crate::identity::{round_key, twin_for_round};
 use crate::ped::answer_label;
 use crate::sink::{Attempt, End};
 

@@ -1,0 +1,193 @@
+//! Consuming an authority: what one durable transaction is made of, and the permit that comes of it (PROFILE §4).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lychgate_core::id::{ActId, EffectId};
+use lychgate_core::receipt::ReceiptKind;
+use lychgate_core::verification::{
+    Consumption, Effectuation, Operation, SinkDecision, SinkVerification,
+};
+use lychgate_core::{Code, Digest, State};
+use lychgate_store as store;
+
+use super::objects::SignedObjects;
+use super::permit::Permit;
+use super::verify::{CheckList, Verified, phrase};
+use super::{Dispatched, LiveInvocation, Origin, Presented, SinkRefusal};
+use crate::current::Current;
+use crate::gate::Gate;
+use crate::receipts::part_of;
+
+impl Gate {
+    pub(super) async fn consume(
+        self: &Arc<Self>,
+        effect: EffectId,
+        live: &LiveInvocation<'_>,
+        presented: Presented,
+        verified: Verified,
+        current: &Arc<Current>,
+    ) -> Result<Dispatched, SinkRefusal> {
+        let first = match &presented.origin {
+            Origin::Fresh(fresh) => fresh.first_of_chain,
+            Origin::Stored => presented.act.candidate_act_id,
+        };
+        let idempotency_key = live.idempotent.then(|| idempotency_key(first));
+        let key = idempotency_key.as_deref();
+        let prepared = self.signed_yes(effect, &verified).and_then(|verification| {
+            let signed = self.signed_objects(&presented, &verification)?;
+            let txn = self.dispatch_txn(effect, key, &presented, &verified, signed, current)?;
+            Ok((verification, txn))
+        });
+        let (verification, txn) = match prepared {
+            Ok(prepared) => prepared,
+            Err(code) => return Err(self.refuse_bare(&presented, code, current).await),
+        };
+        match self
+            .store()
+            .commit(store::Txn::Dispatch(Box::new(txn)))
+            .await
+        {
+            Ok(store::Committed::Done(_)) => {
+                let lifetime = Duration::from_millis(current.applied.limits().permit);
+                let act = presented.act.candidate_act_id;
+                let permit = Permit::after_commit(act, effect, idempotency_key, lifetime);
+                Ok(Dispatched {
+                    permit,
+                    verification,
+                })
+            }
+            Ok(store::Committed::Rejected(why)) => Err(self
+                .rejected(effect, &presented, verified.checks, &why, current)
+                .await),
+            Err(fault) => Err(SinkRefusal {
+                code: self.store_fault(&fault),
+                verification: None,
+                approval_lost: false,
+            }),
+        }
+    }
+
+    /// The transaction compared something that had moved since the checks.
+    async fn rejected(
+        self: &Arc<Self>,
+        effect: EffectId,
+        presented: &Presented,
+        checks: CheckList,
+        why: &store::Rejected,
+        current: &Current,
+    ) -> SinkRefusal {
+        // An act that waited for its own ticket has nothing else to be licensed by.
+        let waited = matches!(&presented.origin, Origin::Fresh(fresh) if fresh.escalated);
+        let approval_lost = !waited
+            && matches!(
+                why,
+                store::Rejected::TicketConsumed
+                    | store::Rejected::TicketNotApproved { .. }
+                    | store::Rejected::TicketExpired
+            );
+        let code = crate::gate::code_of(why);
+        let verification = self.signed_refusal(effect, checks.after_rejection(why), code);
+        // Then the act is decided on once more, and that is what is recorded.
+        let code = if approval_lost {
+            code
+        } else {
+            self.record_sink_refusal(presented, code, phrase(why), current)
+                .await
+        };
+        SinkRefusal {
+            code,
+            verification,
+            approval_lost,
+        }
+    }
+
+    fn dispatch_txn(
+        &self,
+        effect: EffectId,
+        idempotency_key: Option<&str>,
+        presented: &Presented,
+        verified: &Verified,
+        signed: SignedObjects,
+        current: &Current,
+    ) -> Result<store::Dispatch, Code> {
+        let now = self.now();
+        let act = &presented.act;
+        let grant = verified.grant;
+        let mut draft = self.draft(ReceiptKind::Dispatched, current);
+        let mut issue = None;
+        let mut approval = None;
+        match &presented.origin {
+            Origin::Fresh(fresh) => {
+                let part = part_of(act, verified.act_digest, &fresh.salt, true, fresh.vouched);
+                draft = draft
+                    .act(part, State::Dispatched)
+                    .predicates(fresh.predicates)
+                    .authority(fresh.evidence_id, signed.evidence, grant.authority)
+                    .retry_of(fresh.retry_of)
+                    .ticket(fresh.approval.map(|approval| approval.ticket));
+                approval = fresh.approval;
+                issue = Some(store::Issue {
+                    act: fresh.new_act.clone(),
+                    grant,
+                    now,
+                    receipts: Vec::new(),
+                });
+            }
+            Origin::Stored => {
+                let row = self.row(act.candidate_act_id)?;
+                draft = self.draft_of(ReceiptKind::Dispatched, current, &row, State::Dispatched);
+            }
+        }
+        let receipt = draft
+            .policy(current.policy_digest)
+            .signed(signed.authority, signed.verification)
+            .effect(effect, idempotency_key)
+            .entry()
+            .map_err(|_| Code::FailClosed)?;
+        Ok(store::Dispatch {
+            issue,
+            act: act.candidate_act_id,
+            authority: grant.authority,
+            holder: verified.holder,
+            nonce: grant.nonce,
+            expected_epochs: current.epochs,
+            policy_digest: current.policy_digest,
+            revocation_subjects: crate::gate::revocation_subjects(act),
+            effect,
+            idempotency_key: idempotency_key.map(str::to_owned),
+            approval,
+            read_back: None,
+            objects: Some(signed.sealed),
+            now,
+            receipts: vec![receipt],
+        })
+    }
+
+    fn signed_yes(&self, effect: EffectId, verified: &Verified) -> Result<SinkVerification, Code> {
+        let mut verification = SinkVerification {
+            operation: Operation::DispatchSinkVerify,
+            request_id: effect,
+            decision: SinkDecision::Allow,
+            verification: verified.checks.0,
+            consumption: Some(Consumption {
+                authority_id: verified.grant.authority,
+                status: Default::default(),
+            }),
+            error: None,
+            effectuation: Effectuation {
+                permitted: true,
+                effect_id: Some(effect),
+            },
+            mark: self.sink_mark(),
+        };
+        self.sign_as_sink(&mut verification)?;
+        Ok(verification)
+    }
+}
+
+//= PROFILE §5: the idempotency key is derived from the first act of the chain
+/// The key every attempt of one chain of retries shares.
+fn idempotency_key(first_of_chain: ActId) -> String {
+    Digest::sha256(first_of_chain.to_string().as_bytes()).to_base64url()
+}
