@@ -1,12 +1,20 @@
 //! What the rules need from the outside world, as traits: time and randomness. Real ones live in the outer crates,
 //! so that tests and simulations can say what time it is.
 
+use std::time::Duration;
+
 use crate::Timestamp;
 
 /// What time it is.
 pub trait Clock: Send + Sync + 'static {
     /// Now. Never goes back within one process, whatever the wall clock does.
     fn now(&self) -> Timestamp;
+
+    /// How far the wall clock stood behind the latest recorded time when this process started. While it stands still
+    /// there, lifetimes that began before are not measured.
+    fn behind(&self) -> Duration {
+        Duration::ZERO
+    }
 }
 
 /// Where randomness comes from.

@@ -1,6 +1,6 @@
 //! A clock that never goes back (CASES: "clock stepping back").
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use lychgate_core::Timestamp;
 use lychgate_core::outside::Clock;
@@ -12,6 +12,7 @@ use lychgate_core::outside::Clock;
 #[derive(Debug)]
 pub struct SteadyClock {
     base: Timestamp,
+    behind: Duration,
     started: Instant,
 }
 
@@ -28,6 +29,7 @@ impl SteadyClock {
         let wall = Timestamp::from_millis(u64::try_from(wall.as_millis()).unwrap_or(u64::MAX));
         Self {
             base: wall.max(not_before),
+            behind: not_before.since(wall),
             started: Instant::now(),
         }
     }
@@ -36,5 +38,9 @@ impl SteadyClock {
 impl Clock for SteadyClock {
     fn now(&self) -> Timestamp {
         self.base.after(self.started.elapsed())
+    }
+
+    fn behind(&self) -> Duration {
+        self.behind
     }
 }

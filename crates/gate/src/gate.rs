@@ -142,6 +142,11 @@ impl Gate {
         self.clock.now()
     }
 
+    /// How far the wall clock stood behind the record when the gate started.
+    pub(crate) fn clock_behind(&self) -> std::time::Duration {
+        self.clock.behind()
+    }
+
     /// Durable state; for reading.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store

@@ -47,6 +47,11 @@ impl Gate {
             recovered.lapsed += self.lapse_all(state, to).await?;
         }
         self.remember().await?;
+        // How long the gate was down cannot be told, so neither can how long a ticket still lives.
+        if self.clock_behind() > CLOCKS_DIFFER {
+            tracing::warn!("the clock stands behind what is recorded; open tickets lapse");
+            self.end_what_is_over(true).await?;
+        }
         self.note(ReceiptKind::Started).await?;
         Ok(recovered)
     }
@@ -161,6 +166,10 @@ impl Gate {
     /// # Errors
     /// EF-081 when the store cannot answer.
     pub async fn sweep(self: &Arc<Self>) -> Result<(), Code> {
+        self.end_what_is_over(false).await
+    }
+
+    async fn end_what_is_over(self: &Arc<Self>, every_ticket: bool) -> Result<(), Code> {
         let now = self.now();
         let mut lapse = store::Lapse::at(now);
         let current = self.current();
@@ -170,13 +179,17 @@ impl Gate {
         }
         // A ticket somebody waits for is ended by its waiter, with the act's own receipt.
         let over = live.iter().filter(|ticket| {
-            now >= ticket.expires_at && !self.approvals().is_waited_for(ticket.id)
+            (every_ticket || now >= ticket.expires_at) && !self.approvals().is_waited_for(ticket.id)
         });
         for ticket in over {
             let draft = self
                 .draft(ReceiptKind::Lapsed, &current)
                 .ticket(Some(ticket.id))
-                .detail("the ticket expired");
+                .detail(if every_ticket {
+                    "the clock stands behind the record"
+                } else {
+                    "the ticket expired"
+                });
             lapse
                 .receipts
                 .push(draft.entry().map_err(|_| Code::FailClosed)?);
@@ -228,6 +241,8 @@ impl Gate {
     }
 }
 
+/// Clocks of one machine may differ by so much from one start to the next.
+const CLOCKS_DIFFER: std::time::Duration = std::time::Duration::from_secs(60);
 /// Rows handled at a time.
 const PAGE: usize = 1000;
 /// How far back acts found without effect are looked for.

@@ -149,6 +149,29 @@ async fn an_expired_approval_is_not_revived() {
     assert_eq!(kit.effects.count(), 0);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tickets_lapse_when_the_clock_stands_behind_the_record() {
+    let kit = Kit::new().await;
+    let asked = kit.ask(&kit.session(), "send_mail", MAIL).await;
+    let ticket = asked.ticket;
+    asked.give_up().await;
+    kit.approve(ticket).await;
+    kit.clock
+        .1
+        .store(30_000, std::sync::atomic::Ordering::SeqCst);
+    let kit = kit.restart().await;
+    assert_eq!(
+        kit.ticket_state(ticket),
+        TicketState::Approved,
+        "half a minute is nothing"
+    );
+    kit.clock
+        .1
+        .store(400 * 86_400_000, std::sync::atomic::Ordering::SeqCst);
+    let kit = kit.restart().await;
+    assert_eq!(kit.ticket_state(ticket), TicketState::Expired);
+}
+
 fn gone() -> lychgate_gate::Caller {
     let (gone, caller) = lychgate_gate::CallerGone::new();
     // Gone as soon as it has to wait.

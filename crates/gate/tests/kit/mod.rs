@@ -73,7 +73,7 @@ impl Kit {
             trust.add(Role::Approver, approver.public(), at).unwrap();
         }
         let applied = catalogue::applied(&folder, edit);
-        let clock = Arc::new(ManualClock(AtomicU64::new(START)));
+        let clock = Arc::new(ManualClock(AtomicU64::new(START), AtomicU64::new(0)));
         let kit = Self::open(folder, trust, clock, Effects::default(), Some(applied)).await;
         kit.gate.recover().await.unwrap();
         kit

@@ -16,7 +16,7 @@ pub const START: u64 = 1_787_766_000_000;
 
 /// A clock that tests move, in both directions.
 #[derive(Debug)]
-pub struct ManualClock(pub AtomicU64);
+pub struct ManualClock(pub AtomicU64, pub AtomicU64);
 
 impl ManualClock {
     pub fn advance(&self, by: Duration) {
@@ -31,6 +31,10 @@ impl ManualClock {
 impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_millis(self.0.load(Ordering::SeqCst))
+    }
+
+    fn behind(&self) -> Duration {
+        Duration::from_millis(self.1.load(Ordering::SeqCst))
     }
 }
 
