@@ -58,6 +58,27 @@ async fn try_answer(door: &Arc<Door>, request: Request) -> Result<Response, Refu
         Request::Objects { id } => Response::Objects {
             objects: gate.objects(id).map_err(fault)?.map(signed),
         },
+        Request::Challenge => Response::Challenge {
+            challenge: gate.challenge().map_err(refused)?,
+        },
+        Request::Trust => {
+            let bytes = gate
+                .trust()
+                .to_bytes()
+                .map_err(|fault| Refusal::new(Class::Fault, fault))?;
+            Response::Trust {
+                bundle: String::from_utf8_lossy(&bytes).into_owned(),
+            }
+        }
+        request => change(door, request).await?,
+    })
+}
+
+/// The requests that change the rules, the keys, or what an act is taken for.
+async fn change(door: &Arc<Door>, request: Request) -> Result<Response, Refusal> {
+    let gate = door.gate();
+    let refused = |why: ControlRefused| door.refusal(why);
+    Ok(match request {
         Request::Plan { configuration } => {
             let plan = gate.plan(&compile(configuration).await?).map_err(refused)?;
             Response::Plan {
@@ -65,9 +86,6 @@ async fn try_answer(door: &Arc<Door>, request: Request) -> Result<Response, Refu
             }
         }
         Request::Apply { configuration, yes } => apply(door, configuration, yes).await?,
-        Request::Challenge => Response::Challenge {
-            challenge: gate.challenge().map_err(refused)?,
-        },
         Request::Reconcile { verdict } => {
             let state = gate.reconcile(&verdict).await.map_err(refused)?;
             tracing::info!(act = %verdict.candidate_act_id, state = state.name(), "an act was reconciled");
@@ -88,17 +106,8 @@ async fn try_answer(door: &Arc<Door>, request: Request) -> Result<Response, Refu
             }
         }
         Request::Rotate { change } => put_key(door, change).await?,
-        Request::Trust => {
-            let bytes = gate
-                .trust()
-                .to_bytes()
-                .map_err(|fault| Refusal::new(Class::Fault, fault))?;
-            Response::Trust {
-                bundle: String::from_utf8_lossy(&bytes).into_owned(),
-            }
-        }
-        // The connection's own business, and never handed here.
-        Request::Mcp { .. } => return Err(Refusal::new(Class::Fault, "not a control request")),
+        // `Mcp` is the connection's own business and never handed here; the rest was answered before.
+        _ => return Err(Refusal::new(Class::Fault, "not a control request")),
     })
 }
 

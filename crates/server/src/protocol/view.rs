@@ -1,5 +1,7 @@
 //! The parts of requests and answers: refusals, configurations, and what is shown of tickets, acts and changes.
 
+mod plan;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -9,10 +11,10 @@ use lychgate_core::id::{ActId, EffectId, GateId, TicketId};
 use lychgate_core::json::{self, Limits, Value};
 use lychgate_core::receipt::{Approver, Isolation};
 use lychgate_core::{ConsequenceClass, Digest, Epochs, State, Timestamp};
-use lychgate_keys::verdict::Challenge;
 use lychgate_policy::{Diagnostics, Pins};
 use serde::{Deserialize, Serialize};
 
+pub use self::plan::{ChangeView, Effect, Plan};
 #[cfg(doc)]
 use super::Request;
 
@@ -351,52 +353,4 @@ pub struct SignedObjects {
     pub authority: String,
     /// The sink's verification.
     pub verification: String,
-}
-
-/// What applying a configuration would change.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Plan {
-    /// The configuration it starts from; goes into the change.
-    pub from: Digest,
-    /// The new one; goes into the change.
-    pub to: Digest,
-    /// What narrows and what widens.
-    pub changes: Vec<ChangeView>,
-    /// Whether the approver's key is needed.
-    pub wants_approver: bool,
-    /// To be signed with it.
-    pub challenge: Challenge,
-}
-
-/// One difference between two configurations.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ChangeView {
-    /// Which way it goes.
-    pub effect: Effect,
-    /// What changes, escaped for a terminal.
-    pub text: String,
-}
-
-/// Which way a change goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Effect {
-    /// Less passes than before.
-    Narrows,
-    /// Neither.
-    Neutral,
-    /// More may pass than before.
-    Widens,
-}
-
-impl From<lychgate_policy::Effect> for Effect {
-    fn from(effect: lychgate_policy::Effect) -> Self {
-        match effect {
-            lychgate_policy::Effect::Narrows => Self::Narrows,
-            lychgate_policy::Effect::Neutral => Self::Neutral,
-            lychgate_policy::Effect::Widens => Self::Widens,
-        }
-    }
 }

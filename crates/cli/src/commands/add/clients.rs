@@ -22,55 +22,9 @@ pub(crate) fn show(server: &str, context: &mut Context<'_>) -> Outcome {
             arguments.push(path.to_string_lossy().into_owned());
         }
     }
-    let words = arguments
-        .iter()
-        .map(|word| shell(word))
-        .collect::<Vec<_>>()
-        .join(" ");
-    let quoted = |text: &str| serde_json::Value::from(text).to_string();
-    let list_of = |quote: &dyn Fn(&str) -> String| {
-        arguments
-            .iter()
-            .map(|word| quote(word))
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
-    let (command, args) = (quoted(&program), list_of(&quoted));
-    let entry = |head: &str, more: &str| {
-        vec![
-            format!("{{ \"{head}\": {{ {}: {{", quoted(server)),
-            format!("    {more}\"command\": {command},"),
-            format!("    \"args\": [{args}]"),
-            "} } }".to_owned(),
-        ]
-    };
     let terminal = &mut *context.terminal;
     terminal.line(&[bold("In your client, instead of the server")]);
-    for (client, place, lines) in [
-        (
-            "Claude Code",
-            "in a shell",
-            vec![format!(
-                "claude mcp add {server} -- {} {words}",
-                shell(&program)
-            )],
-        ),
-        ("Cursor", "~/.cursor/mcp.json", entry("mcpServers", "")),
-        (
-            "VS Code",
-            ".vscode/mcp.json",
-            entry("servers", "\"type\": \"stdio\", "),
-        ),
-        (
-            "Codex",
-            "~/.codex/config.toml",
-            vec![
-                format!("[mcp_servers.{server}]"),
-                format!("command = {}", toml(&program)),
-                format!("args = [{}]", list_of(&toml)),
-            ],
-        ),
-    ] {
+    for (client, place, lines) in entries(server, &program, &arguments) {
         terminal.gap();
         terminal.line(&[
             styled(Style::Bold, format!("  {client}")),
@@ -93,6 +47,61 @@ pub(crate) fn show(server: &str, context: &mut Context<'_>) -> Outcome {
         "The entries are in {config}; after an edit: lychgate apply"
     ))]);
     Ok(())
+}
+
+/// What each client calls itself, where its entry goes, and the entry.
+fn entries(
+    server: &str,
+    program: &str,
+    arguments: &[String],
+) -> [(&'static str, &'static str, Vec<String>); 4] {
+    let words = arguments
+        .iter()
+        .map(|word| shell(word))
+        .collect::<Vec<_>>()
+        .join(" ");
+    let quoted = |text: &str| serde_json::Value::from(text).to_string();
+    let list_of = |quote: &dyn Fn(&str) -> String| {
+        arguments
+            .iter()
+            .map(|word| quote(word))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let (command, args) = (quoted(program), list_of(&quoted));
+    let entry = |head: &str, more: &str| {
+        vec![
+            format!("{{ \"{head}\": {{ {}: {{", quoted(server)),
+            format!("    {more}\"command\": {command},"),
+            format!("    \"args\": [{args}]"),
+            "} } }".to_owned(),
+        ]
+    };
+    [
+        (
+            "Claude Code",
+            "in a shell",
+            vec![format!(
+                "claude mcp add {server} -- {} {words}",
+                shell(program)
+            )],
+        ),
+        ("Cursor", "~/.cursor/mcp.json", entry("mcpServers", "")),
+        (
+            "VS Code",
+            ".vscode/mcp.json",
+            entry("servers", "\"type\": \"stdio\", "),
+        ),
+        (
+            "Codex",
+            "~/.codex/config.toml",
+            vec![
+                format!("[mcp_servers.{server}]"),
+                format!("command = {}", toml(program)),
+                format!("args = [{}]", list_of(&toml)),
+            ],
+        ),
+    ]
 }
 
 fn shell(word: &str) -> String {
