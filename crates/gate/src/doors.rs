@@ -1,6 +1,7 @@
 //! Both doors in a row, as an adapter goes through them: decide, wait for a person where one must be asked, verify the
 //! live invocation, consume.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use lychgate_core::id::{ActId, TicketId};
@@ -10,7 +11,7 @@ use zeroize::Zeroizing;
 use crate::approval::{Caller, Waited};
 use crate::gate::Gate;
 use crate::hold::{Connected, HeldAct, entry_of};
-use crate::ped::{Denied, Verdict};
+use crate::ped::{Allowed, Denied, Verdict};
 use crate::sink::{Dispatched, FinalitySink, LiveInvocation};
 
 /// How a held act came through.
@@ -65,42 +66,10 @@ impl Gate {
                     }
                 }
             };
-            let (back, presented) = allowed.into_parts();
-            let act = back.act.candidate_act_id;
-            if caller.is_gone() {
-                self.twins().close(act);
-                return Passed::Denied(self.withdraw(back).await);
-            }
-            let now_connected = connected();
-            let refusal = match self.live(&back, &now_connected) {
-                Ok(live) => self.present(sink, &live, presented).await,
-                Err(code) => Err(self.refuse_unlive(presented, code).await),
-            };
-            match refusal {
-                Ok(dispatched) => {
-                    return Passed::Dispatched {
-                        held: Box::new(back),
-                        dispatched,
-                    };
-                }
-                Err(refusal) => {
-                    self.twins().close(act);
-                    if refusal.approval_lost {
-                        // Another act used the approval first; this one asks for its own.
-                        held = back;
-                        held.spent = false;
-                        held.claim = None;
-                        continue;
-                    }
-                    self.give_back(&back);
-                    return Passed::Denied(Denied {
-                        code: refusal.code,
-                        pointer: None,
-                        act: Some(act),
-                        ticket: back.escalated,
-                        state: State::Refused,
-                    });
-                }
+            match self.second_door(*allowed, sink, caller, connected).await {
+                ControlFlow::Break(passed) => return passed,
+                // Another act used the approval first; this one asks for its own.
+                ControlFlow::Continue(back) => held = *back,
             }
         }
         let judged = self.judge(&held);
@@ -113,6 +82,48 @@ impl Gate {
             )
             .await,
         )
+    }
+
+    /// Presents what was allowed; goes on with the act when it is to be decided on once more.
+    async fn second_door(
+        self: &Arc<Self>,
+        allowed: Allowed,
+        sink: &FinalitySink,
+        caller: &Caller,
+        connected: &(dyn Fn() -> Connected + Send + Sync),
+    ) -> ControlFlow<Passed, Box<HeldAct>> {
+        let (mut held, presented) = allowed.into_parts();
+        let act = held.act.candidate_act_id;
+        if caller.is_gone() {
+            self.twins().close(act);
+            return ControlFlow::Break(Passed::Denied(self.withdraw(held).await));
+        }
+        let now_connected = connected();
+        let presented = match self.live(&held, &now_connected) {
+            Ok(live) => self.present(sink, &live, presented).await,
+            Err(code) => Err(self.refuse_unlive(presented, code).await),
+        };
+        let refusal = match presented {
+            Ok(dispatched) => {
+                let held = Box::new(held);
+                return ControlFlow::Break(Passed::Dispatched { held, dispatched });
+            }
+            Err(refusal) => refusal,
+        };
+        self.twins().close(act);
+        if refusal.approval_lost {
+            held.spent = false;
+            held.claim = None;
+            return ControlFlow::Continue(Box::new(held));
+        }
+        self.give_back(&held);
+        ControlFlow::Break(Passed::Denied(Denied {
+            code: refusal.code,
+            pointer: None,
+            act: Some(act),
+            ticket: held.escalated,
+            state: State::Refused,
+        }))
     }
 
     /// The invocation as it would be made now, derived again from the live arguments and the current catalogue.

@@ -189,37 +189,18 @@ pub(super) fn display_of(held: &HeldAct, code: Code, why: &str) -> Option<Value>
         "destination",
         json::to_value(&act.destination.clone().unwrap_or_default()).ok()?,
     );
-    let targets = held
-        .reach
-        .as_ref()
-        .map(|reach| reach.targets.clone())
-        .unwrap_or_default();
-    put(
-        "targets",
-        Value::Array(
-            targets
-                .iter()
-                .map(|target| Value::from(target.canonical.as_str()))
-                .collect(),
-        ),
-    );
-    let recipients = held
-        .reach
-        .as_ref()
-        .map(|reach| reach.recipients.clone())
-        .unwrap_or_default();
-    put(
-        "recipients",
-        Value::Array(
-            recipients
-                .iter()
-                .map(|one| Value::from(one.as_str()))
-                .collect(),
-        ),
-    );
+    let reach = held.reach.as_ref().ok();
+    let targets = reach.iter().flat_map(|reach| &reach.targets);
+    put("targets", texts(targets.map(|one| one.canonical.as_str())));
+    let recipients = reach.iter().flat_map(|reach| &reach.recipients);
+    put("recipients", texts(recipients.map(|one| one.as_str())));
     put("code", Value::from(code.number()));
     put("why", Value::from(why));
     Some(Value::Object(display))
+}
+
+fn texts<'t>(texts: impl Iterator<Item = &'t str>) -> Value {
+    Value::Array(texts.map(Value::from).collect())
 }
 
 /// What a list shows.

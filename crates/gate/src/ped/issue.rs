@@ -8,7 +8,7 @@ use lychgate_core::evidence::{
     Predicates, ProtectedState, Protector, ProtectorType, ValidationEvidence,
 };
 use lychgate_core::id::{ActId, AuthorityId, EvidenceId};
-use lychgate_core::{Code, json};
+use lychgate_core::{Code, Digest, Timestamp, json};
 use lychgate_store as store;
 
 use super::Allowed;
@@ -69,17 +69,19 @@ impl Gate {
     ) -> Result<(ValidationEvidence, FinalityAuthority), Code> {
         let now = self.now();
         let definition = held.connected.definition.ok_or(Code::ToolSubstitution)?;
-        let destination = held
-            .act
-            .destination
-            .clone()
-            .ok_or(Code::DestinationUnresolved)?;
-        let endpoint = held
-            .act
-            .tool
-            .tool_endpoint
-            .clone()
-            .ok_or(Code::ToolSubstitution)?;
+        let evidence = self.evidence(held, predicates, approval, definition, now)?;
+        let authority = self.authority(held, evidence.evidence_id, definition, now)?;
+        Ok((evidence, authority))
+    }
+
+    fn evidence(
+        &self,
+        held: &HeldAct,
+        predicates: Predicates,
+        approval: Option<store::Approval>,
+        definition: Digest,
+        now: Timestamp,
+    ) -> Result<ValidationEvidence, Code> {
         let mut evidence = ValidationEvidence {
             version: Default::default(),
             object_type: Default::default(),
@@ -103,34 +105,47 @@ impl Gate {
             },
         };
         self.sign_as_ped(&mut evidence)?;
+        Ok(evidence)
+    }
+
+    fn authority(
+        &self,
+        held: &HeldAct,
+        evidence: EvidenceId,
+        definition: Digest,
+        now: Timestamp,
+    ) -> Result<FinalityAuthority, Code> {
+        let act = &held.act;
+        let destination = act.destination.clone();
+        let endpoint = act.tool.tool_endpoint.clone();
         let lifetime = Duration::from_millis(held.current.applied.limits().authority);
-        let epochs = held.act.policy_state.epochs();
+        let epochs = act.policy_state.epochs();
         let mut authority = FinalityAuthority {
             version: Default::default(),
             object_type: Default::default(),
             authority_id: AuthorityId::new(now, self.ten()?),
-            candidate_act_id: held.act.candidate_act_id,
-            evidence_id: evidence.evidence_id,
+            candidate_act_id: act.candidate_act_id,
+            evidence_id: evidence,
             scope: Scope {
-                act_type: held.act.act_type,
-                tool_id: held.act.tool.tool_id.clone(),
-                function_id: held.act.tool.function_id.clone(),
-                tool_endpoint: endpoint,
+                act_type: act.act_type,
+                tool_id: act.tool.tool_id.clone(),
+                function_id: act.tool.function_id.clone(),
+                tool_endpoint: endpoint.ok_or(Code::ToolSubstitution)?,
                 tool_definition_digest: definition,
-                permitted_destination: destination,
-                permitted_consequence_class: held.act.consequence_class,
+                permitted_destination: destination.ok_or(Code::DestinationUnresolved)?,
+                permitted_consequence_class: act.consequence_class,
             },
             binding: Binding {
                 candidate_act_digest: held.digest,
                 arguments_digest: held.proposal.digest,
                 continuation_digest: held.continuation(),
                 holder_id: held.session.holder(),
-                nonce: held.act.freshness.nonce,
+                nonce: act.freshness.nonce,
                 policy_epoch: epochs.policy_epoch,
                 authority_epoch: epochs.authority_epoch,
                 revocation_epoch: epochs.revocation_epoch,
                 policy_digest: held.current.policy_digest,
-                finality_sink_id: held.act.finality_sink.sink_id.clone(),
+                finality_sink_id: act.finality_sink.sink_id.clone(),
             },
             lifetime: Lifetime {
                 issued_at: now,
@@ -143,7 +158,7 @@ impl Gate {
             },
         };
         self.sign_as_ped(&mut authority)?;
-        Ok((evidence, authority))
+        Ok(authority)
     }
 
     /// The first act of the chain of retries this act belongs to.

@@ -43,6 +43,7 @@ impl Gate {
             finding: Finding::Pass,
         };
         self.judge_request(held, &mut judging);
+        self.judge_state(held, &mut judging);
         self.judge_tool(held, &mut judging);
         judge_reach(held, &mut judging);
         judge_standing(held, &mut judging);
@@ -66,7 +67,7 @@ impl Gate {
         }
     }
 
-    /// Form, holder, freshness, epochs, revocations, principal.
+    /// Form, holder, freshness.
     fn judge_request(&self, held: &HeldAct, judging: &mut Judging) {
         let act = &held.act;
         let variants_allowed = held.entry().is_some_and(|entry| entry.case_variants);
@@ -100,6 +101,11 @@ impl Gate {
             Code::StaleAuthority,
             "the act has expired",
         );
+    }
+
+    /// Epochs, revocations, principal: what was minted against what holds now.
+    fn judge_state(&self, held: &HeldAct, judging: &mut Judging) {
+        let act = &held.act;
         let now = self.current();
         let minted = act.policy_state.epochs();
         judging.require(

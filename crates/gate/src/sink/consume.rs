@@ -115,8 +115,7 @@ impl Gate {
         let act = &presented.act;
         let grant = verified.grant;
         let mut draft = self.draft(ReceiptKind::Dispatched, current);
-        let mut issue = None;
-        let mut approval = None;
+        let (mut issue, mut approval) = (None, None);
         match &presented.origin {
             Origin::Fresh(fresh) => {
                 let part = part_of(act, verified.act_digest, &fresh.salt, true, fresh.vouched);

@@ -1,5 +1,6 @@
 //! The sink's checks, each against the live invocation, in the order of draft §8.3 (PROFILE §4.2).
 
+use lychgate_core::act::CandidateAct;
 use lychgate_core::authority::FinalityAuthority;
 use lychgate_core::id::HolderId;
 use lychgate_core::verification::{Check, Checks};
@@ -114,10 +115,6 @@ impl Gate {
             list: CheckList::none(),
         };
         let act = &presented.act;
-        let live_digest = match lychgate_core::digest::Algorithm::Sha256 {
-            sha256 if act.arguments_digest.algorithm == sha256 => Digest::sha256(live.arguments),
-            _ => Digest::of(act.arguments_digest.algorithm, live.arguments),
-        };
         let Some(authority) = &presented.authority else {
             check.hold(
                 false,
@@ -130,6 +127,41 @@ impl Gate {
                 why: "no authority",
                 checks: check.list,
             });
+        };
+        self.hold_binding(&mut check, sink, live, presented, authority)?;
+        self.hold_freshness(&mut check, live, presented, authority)?;
+        self.hold_epochs(&mut check, authority, presented, current)?;
+        hold_aim(&mut check, live, act, authority)?;
+        let binding = &authority.binding;
+        check.list.0.consumption_state = Check::Held;
+        Ok(Verified {
+            act_digest: binding.candidate_act_digest,
+            holder: live.holder,
+            grant: Grant {
+                authority: authority.authority_id,
+                holder: binding.holder_id,
+                nonce: binding.nonce,
+                expires_at: authority.lifetime.expires_at,
+                epochs: binding.epochs(),
+                policy_digest: binding.policy_digest,
+            },
+            checks: check.list,
+        })
+    }
+
+    /// Signature, act, arguments, sink, tool.
+    fn hold_binding(
+        &self,
+        check: &mut Checking,
+        sink: &FinalitySink,
+        live: &LiveInvocation<'_>,
+        presented: &Presented,
+        authority: &FinalityAuthority,
+    ) -> Result<(), Refused> {
+        let act = &presented.act;
+        let live_digest = match lychgate_core::digest::Algorithm::Sha256 {
+            sha256 if act.arguments_digest.algorithm == sha256 => Digest::sha256(live.arguments),
+            _ => Digest::of(act.arguments_digest.algorithm, live.arguments),
         };
         let binding = &authority.binding;
         let scope = &authority.scope;
@@ -176,7 +208,18 @@ impl Gate {
             |c| &mut c.tool_scope,
             Code::ScopeMismatch,
             "the act's type is not the one bound",
-        )?;
+        )
+    }
+
+    /// Time, holder, nonce.
+    fn hold_freshness(
+        &self,
+        check: &mut Checking,
+        live: &LiveInvocation<'_>,
+        presented: &Presented,
+        authority: &FinalityAuthority,
+    ) -> Result<(), Refused> {
+        let (act, binding) = (&presented.act, &authority.binding);
         let now = self.now();
         let in_time = now < authority.lifetime.expires_at && now < act.expires_at;
         check.hold(
@@ -197,38 +240,7 @@ impl Gate {
             |c| &mut c.nonce,
             Code::NonceFailure,
             "the nonce is not the act's or not the holder's",
-        )?;
-        self.hold_epochs(&mut check, authority, presented, current)?;
-        let there = act.destination.as_ref() == Some(&scope.permitted_destination)
-            && live.destination == scope.permitted_destination;
-        check.hold(
-            there,
-            |c| &mut c.destination,
-            Code::DestinationMismatch,
-            "the live destination is not the one bound",
-        )?;
-        let class = act.consequence_class == scope.permitted_consequence_class
-            && live.class == scope.permitted_consequence_class;
-        check.hold(
-            class,
-            |c| &mut c.consequence_class,
-            Code::ConsequenceClassMismatch,
-            "the live class is not the one bound",
-        )?;
-        check.list.0.consumption_state = Check::Held;
-        Ok(Verified {
-            act_digest: binding.candidate_act_digest,
-            holder: live.holder,
-            grant: Grant {
-                authority: authority.authority_id,
-                holder: binding.holder_id,
-                nonce: binding.nonce,
-                expires_at: authority.lifetime.expires_at,
-                epochs: binding.epochs(),
-                policy_digest: binding.policy_digest,
-            },
-            checks: check.list,
-        })
+        )
     }
 
     fn hold_epochs(
@@ -267,6 +279,32 @@ impl Gate {
             "the revocation epoch moved",
         )
     }
+}
+
+/// Destination and class.
+fn hold_aim(
+    check: &mut Checking,
+    live: &LiveInvocation<'_>,
+    act: &CandidateAct,
+    authority: &FinalityAuthority,
+) -> Result<(), Refused> {
+    let scope = &authority.scope;
+    let there = act.destination.as_ref() == Some(&scope.permitted_destination)
+        && live.destination == scope.permitted_destination;
+    check.hold(
+        there,
+        |c| &mut c.destination,
+        Code::DestinationMismatch,
+        "the live destination is not the one bound",
+    )?;
+    let class = act.consequence_class == scope.permitted_consequence_class
+        && live.class == scope.permitted_consequence_class;
+    check.hold(
+        class,
+        |c| &mut c.consequence_class,
+        Code::ConsequenceClassMismatch,
+        "the live class is not the one bound",
+    )
 }
 
 fn same_tool(authority: &FinalityAuthority, live: &LiveInvocation<'_>) -> bool {
