@@ -38,7 +38,25 @@ pub(super) async fn measure(folder: &Folder, calls: u64) -> Result<Relayed, Faul
     tokio::task::block_in_place(|| in_turn(folder, &disk, in_memory.as_ref(), calls))
 }
 
+/// The gates that the measured clients have started end whatever came of it.
 fn in_turn(
+    folder: &Folder,
+    disk: &Place,
+    in_memory: Option<&Place>,
+    calls: u64,
+) -> Result<Relayed, Fault> {
+    let measured = blocks(folder, disk, in_memory, calls);
+    let stopped = [Some(disk), in_memory]
+        .into_iter()
+        .flatten()
+        .map(Place::stop);
+    let stopped: Result<Vec<()>, Fault> = stopped.collect::<Vec<_>>().into_iter().collect();
+    let relayed = measured?;
+    stopped?;
+    Ok(relayed)
+}
+
+fn blocks(
     folder: &Folder,
     disk: &Place,
     in_memory: Option<&Place>,
@@ -71,10 +89,8 @@ fn in_turn(
     }
     direct.end();
     gated.end();
-    disk.stop()?;
-    if let (Some(place), Some(pipe)) = (in_memory, free) {
+    if let Some(pipe) = free {
         pipe.end();
-        place.stop()?;
     }
     Ok(relayed)
 }
