@@ -6,14 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use lychgate_core::act::Version;
 use lychgate_core::id::GateId;
 use lychgate_core::json::Value;
 use lychgate_core::outside::{Clock, ten};
-use lychgate_core::receipt::{
-    Approver, Enforcement, Isolation, Receipt, ReceiptKind, ReceiptObject,
-};
+use lychgate_core::receipt::{Approver, Isolation};
 use lychgate_core::{Timestamp, jcs, json};
+use lychgate_gate::first::first_receipts;
+use lychgate_gate::receipts::Standing;
 use lychgate_gate::{Current, Gate, Parts, RealPaths, SteadyClock};
 use lychgate_keys::{ApproverKey, KeyRing, Role, Sealer, SigningKey, SystemEntropy};
 use lychgate_policy::{Applied, Definition, Pins, load};
@@ -101,7 +100,7 @@ impl Lab {
         let store: Arc<dyn Store> = Arc::new(store);
         let first = Applying {
             applied: &applied,
-            approver: approver.is_some(),
+            trust: &trust,
             now,
             epochs: store.protected_state().map_err(at("store"))?.epochs,
         };
@@ -149,7 +148,7 @@ fn approver(
 /// The first configuration of a new store.
 struct Applying<'a> {
     applied: &'a Arc<Applied>,
-    approver: bool,
+    trust: &'a lychgate_keys::TrustBundle,
     now: Timestamp,
     epochs: lychgate_core::Epochs,
 }
@@ -163,7 +162,7 @@ impl Applying<'_> {
             purposes_moved: false,
             authority_moved: false,
             now: self.now,
-            receipts: vec![self.receipt()?],
+            receipts: self.receipts()?,
         };
         match store.commit(Txn::Apply(txn)).await {
             Ok(Committed::Done(_)) => {}
@@ -180,42 +179,19 @@ impl Applying<'_> {
         })
     }
 
-    fn receipt(&self) -> Result<store::Entry, Fault> {
+    /// The same first lines that any state folder begins with.
+    fn receipts(&self) -> Result<Vec<store::Entry>, Fault> {
         let random = ten(&SystemEntropy).map_err(at("randomness"))?;
-        let receipt = Receipt {
-            version: Version::default(),
-            object_type: ReceiptObject::default(),
-            kind: ReceiptKind::Applied,
-            at: self.now,
+        let standing = Standing {
             gate_id: GateId::new(self.now, random),
-            act: None,
-            state: None,
-            code: None,
-            predicates: None,
-            epochs: self.epochs,
-            policy_digest: Some(self.applied.digest()),
-            evidence_id: None,
-            evidence_digest: None,
-            authority_id: None,
-            authority_digest: None,
-            verification_digest: None,
-            effect_id: None,
-            idempotency_key: None,
-            retry_of: None,
-            ticket_id: None,
-            approver_key: None,
-            enforcement: Enforcement::Finality,
             isolation: Isolation::SameUser,
-            approver: if self.approver {
-                Approver::Key
-            } else {
-                Approver::None
+            approver: match self.trust.current(Role::Approver) {
+                Some(_) => Approver::Key,
+                None => Approver::None,
             },
-            detail: None,
         };
-        let bytes = receipt.to_bytes().map_err(at("receipt"))?;
-        let leaf = store::LeafHash(lychgate_ledger::leaf_hash(&bytes).0);
-        Ok(store::Entry { bytes, leaf })
+        let digest = self.applied.digest();
+        first_receipts(standing, self.now, self.epochs, self.trust, digest).map_err(at("receipts"))
     }
 }
 
