@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use lychgate_core::json::{self, CaseRule, Value, parse};
+use lychgate_core::name::is_name;
 use lychgate_core::{Digest, jcs};
 
 use crate::answer::put_member;
 use crate::envelope::{Envelope, Fault, items, scan};
-use crate::proposal::is_name;
 use crate::server::DEPTH;
 
 /// One page of a listing.

@@ -2,6 +2,7 @@
 //! request is taken from an allowlist or refused (PROFILE §3), so nothing unhashed reaches a tool.
 
 use lychgate_core::json::{Object, Value};
+use lychgate_core::name;
 use lychgate_core::{Digest, jcs};
 
 use crate::client::Limits;
@@ -168,8 +169,8 @@ fn subject(method: &ActingMethod, params: &mut Object) -> Result<(String, Object
     let own = method.name().to_owned();
     match method {
         ActingMethod::ToolsCall => {
-            let name = text(params, "name", LONGEST_NAME)?;
-            if !is_name(&name) {
+            let name = text(params, "name", name::LONGEST)?;
+            if !name::is_name(&name) {
                 let reason = "a tool's name has ASCII letters, digits and `_ - . /` only";
                 return Err(fault("/params/name", reason));
             }
@@ -239,16 +240,6 @@ fn single(key: &str, text: String) -> Object {
     object
 }
 
-//= PROFILE §8: names have ASCII letters, digits, `_ - . /`; anything else is refused
-/// Whether a text may be a tool's or function's name: 1 to [`LONGEST_NAME`] bytes of the letters PROFILE §8 allows.
-#[must_use]
-pub fn is_name(text: &str) -> bool {
-    (1..=LONGEST_NAME).contains(&text.len())
-        && text
-            .bytes()
-            .all(|byte| matches!(byte, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'-' | b'.' | b'/'))
-}
-
 fn fault(pointer: &str, reason: &'static str) -> ProposalFault {
     ProposalFault {
         pointer: pointer.to_owned(),
@@ -256,7 +247,5 @@ fn fault(pointer: &str, reason: &'static str) -> ProposalFault {
     }
 }
 
-/// The longest name of a tool, in bytes.
-pub const LONGEST_NAME: usize = 128;
 /// The longest URI, prompt name or task id, in bytes.
 const LONGEST_TEXT: usize = 8 << 10;

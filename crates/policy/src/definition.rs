@@ -3,21 +3,12 @@
 use lychgate_core::Digest;
 use lychgate_core::digest::Algorithm;
 use lychgate_core::json::{Object, Value};
+use lychgate_core::name::is_name;
 
 /// SHA-256 over the canonical form of the whole definition: description, schemas, annotations, everything.
 #[must_use]
 pub fn definition_digest(definition: &Value) -> Digest {
     Digest::of_value(Algorithm::Sha256, definition)
-}
-
-/// Whether a tool or method name is one the gate takes: ASCII letters, digits, `_ - . /`, at most 128 of them.
-#[must_use]
-pub fn is_name(name: &str) -> bool {
-    !name.is_empty()
-        && name.len() <= 128
-        && name
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'/'))
 }
 
 /// A server's definition of a tool.

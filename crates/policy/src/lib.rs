@@ -33,7 +33,7 @@ mod tool;
 
 pub use applied::{Applied, SnapshotFault, allowlisted, passed_names};
 pub use change::{Change, Effect, changes};
-pub use definition::{Definition, DefinitionFault, definition_digest, is_name};
+pub use definition::{Definition, DefinitionFault, definition_digest};
 pub use diagnostics::{Diagnostic, Diagnostics};
 pub use init::{InitRoot, template};
 pub use library::Library;

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use lychgate_core::digest::Algorithm;
 use lychgate_core::json::{Object, Value};
+use lychgate_core::name::is_name;
 use lychgate_core::{Code, ConsequenceClass, Digest};
 
-use crate::definition::is_name;
 use crate::model::{Model, ServerModel, ToolModel};
 use crate::reach::{Scope, Target, Unresolved};
 use crate::tool::ToolEntry;

@@ -10,7 +10,7 @@ use crate::outcome::Outcome;
 
 /// Relays until the client or the gate ends.
 pub(crate) fn run(args: &Mcp, context: &mut Context<'_>) -> Outcome {
-    if !lychgate_policy::is_name(&args.name) {
+    if !lychgate_core::name::is_name(&args.name) {
         let message = format!("`{}` is no name of a server", escape(&args.name));
         return Err(crate::outcome::Stop::usage(message));
     }

@@ -2,9 +2,10 @@
 
 use lychgate_core::ConsequenceClass;
 use lychgate_core::json::Value;
+use lychgate_core::name::is_name;
 
 use super::absolute;
-use crate::definition::{definition_digest, is_name};
+use crate::definition::definition_digest;
 use crate::diagnostics::{Problem, nearest, quoted};
 use crate::model::{Kind, Model, Rule, ServerModel, ToolModel};
 use crate::schema::{self, Place};

@@ -1,8 +1,8 @@
 //! Names: every one resolves to exactly one thing, and a rule that resolves to nothing is a problem (PROFILE §8).
 
+use lychgate_core::name::is_name;
 use std::collections::BTreeMap;
 
-use crate::definition::is_name;
 use crate::diagnostics::{Problem, nearest, quoted};
 use crate::model::{Model, ServerModel};
 use crate::server::METHODS;

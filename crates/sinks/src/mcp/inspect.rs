@@ -98,17 +98,14 @@ async fn ask(
         .await;
     // Some servers finish their list only after they have heard of the client; a moment lets them.
     tokio::time::sleep(SETTLE).await;
-    let mut definitions = Vec::new();
+    let mut listed = Vec::new();
     let mut unpinnable = Vec::new();
     let handshake = Handshake::default();
     let whole = each_page(upstream, &handshake, "tools/list", |raw| {
         let page = listing::page(raw).ok()?;
         for tool in page.tools {
             match tool.definition {
-                Ok(definition) => match Definition::parse(definition.value) {
-                    Ok(definition) => definitions.push(definition),
-                    Err(fault) => unpinnable.push((definition.name, fault.to_string())),
-                },
+                Ok(definition) => listed.push(definition),
                 Err(fault) => unpinnable.push((fault.name.unwrap_or_default(), fault.reason)),
             }
         }
@@ -118,22 +115,17 @@ async fn ask(
     if !whole {
         return Err(InspectFault::NoAnswer("tools/list"));
     }
-    let mut seen: Vec<String> = definitions
-        .iter()
-        .map(|definition: &Definition| definition.name.clone())
-        .collect();
-    seen.sort();
-    let doubled: Vec<String> = seen
-        .windows(2)
-        .filter(|pair| pair[0] == pair[1])
-        .map(|pair| pair[0].clone())
-        .collect();
-    definitions.retain(|definition| !doubled.contains(&definition.name));
-    unpinnable.extend(
-        doubled
-            .into_iter()
-            .map(|name| (name, "the name is offered twice".to_owned())),
-    );
+    let doubled = listing::duplicates(&listed);
+    listed.retain(|definition| !doubled.contains(&definition.name));
+    let twice = |name| (name, "the name is offered twice".to_owned());
+    unpinnable.extend(doubled.into_iter().map(twice));
+    let mut definitions = Vec::new();
+    for one in listed {
+        match Definition::parse(one.value) {
+            Ok(definition) => definitions.push(definition),
+            Err(fault) => unpinnable.push((one.name, fault.to_string())),
+        }
+    }
     Ok((definitions, unpinnable, server_info))
 }
 
