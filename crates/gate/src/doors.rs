@@ -11,6 +11,7 @@ use zeroize::Zeroizing;
 use crate::approval::{Caller, Waited};
 use crate::gate::Gate;
 use crate::hold::{Connected, HeldAct, entry_of};
+use crate::observe::Watch;
 use crate::ped::{Allowed, Denied, Verdict};
 use crate::sink::{Dispatched, FinalitySink, LiveInvocation};
 
@@ -48,15 +49,35 @@ impl Gate {
         connected: &(dyn Fn() -> Connected + Send + Sync),
         waiting: &(dyn Fn(TicketId) + Send + Sync),
     ) -> Passed {
+        let mut watch = self.observer().watch(&held);
+        let walked = self.walk(held, sink, caller, connected, waiting, &mut watch);
+        let passed = walked.await;
+        watch.end(&passed);
+        passed
+    }
+
+    async fn walk(
+        self: &Arc<Self>,
+        held: HeldAct,
+        sink: &FinalitySink,
+        caller: &Caller,
+        connected: &(dyn Fn() -> Connected + Send + Sync),
+        waiting: &(dyn Fn(TicketId) + Send + Sync),
+        watch: &mut Watch<'_>,
+    ) -> Passed {
         let mut held = held;
         for _ in 0..MOST_ROUNDS {
-            let allowed = match self.decide(held).await {
+            let verdict = self.decide(held).await;
+            watch.decided(&verdict);
+            let allowed = match verdict {
                 Verdict::Allow(allowed) => allowed,
                 Verdict::Deny(denied) => return Passed::Denied(denied),
                 Verdict::Recorded { act, answer } => return Passed::Recorded { act, answer },
                 Verdict::Escalate(escalated) => {
                     waiting(escalated.ticket());
-                    match self.wait(*escalated, caller).await {
+                    let waited = self.wait(*escalated, caller).await;
+                    watch.waited(&waited);
+                    match waited {
                         Waited::Over(denied) => return Passed::Denied(denied),
                         Waited::Approved(approved) => {
                             held = *approved;
@@ -66,7 +87,9 @@ impl Gate {
                     }
                 }
             };
-            match self.second_door(*allowed, sink, caller, connected).await {
+            let answer = self.second_door(*allowed, sink, caller, connected).await;
+            watch.presented(&answer);
+            match answer {
                 ControlFlow::Break(passed) => return passed,
                 // Another act used the approval first; this one asks for its own.
                 ControlFlow::Continue(back) => held = *back,

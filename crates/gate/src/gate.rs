@@ -20,6 +20,7 @@ use tokio::sync::watch;
 use crate::approval::Approvals;
 use crate::challenge::Challenges;
 use crate::current::Current;
+use crate::observe::Observer;
 use crate::receipts::Standing;
 use crate::rotate::NewKeys;
 use crate::session::{Peer, Session};
@@ -44,6 +45,7 @@ pub struct Gate {
     control: tokio::sync::Mutex<()>,
     /// What a retry may name: acts that reconciliation found without effect, and rounds that wait for input.
     predecessors: Mutex<Predecessors>,
+    observer: Observer,
     closing: watch::Sender<bool>,
     broken: AtomicBool,
 }
@@ -113,6 +115,7 @@ impl Gate {
             new_keys: NewKeys::default(),
             control: tokio::sync::Mutex::default(),
             predecessors: Mutex::default(),
+            observer: Observer::default(),
             closing: watch::Sender::new(false),
             broken: AtomicBool::new(false),
         }))
@@ -168,6 +171,11 @@ impl Gate {
     /// The acts whose outcome or answer is open.
     pub fn twins(&self) -> &Twins {
         &self.twins
+    }
+
+    /// What is counted of all this.
+    pub fn observer(&self) -> &Observer {
+        &self.observer
     }
 
     pub(crate) fn approvals(&self) -> &Approvals {

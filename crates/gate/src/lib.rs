@@ -15,6 +15,7 @@
 //! - [`twins`]: equal calls
 //! - [`control`]: what changes the rules
 //! - [`recover`]: what a gate does when it starts
+//! - [`observe`]: counting all of it, for metrics and traces
 //! - [`first`]: the first lines of a record
 
 pub mod approval;
@@ -28,6 +29,7 @@ pub mod gate;
 pub mod hold;
 mod identity;
 mod note;
+pub mod observe;
 pub mod outcome;
 pub mod paths;
 pub mod ped;
@@ -45,6 +47,7 @@ pub use current::Current;
 pub use doors::Passed;
 pub use gate::{Gate, Parts};
 pub use hold::{Connected, HeldAct};
+pub use observe::Observer;
 pub use outcome::{Late, Settled};
 pub use paths::RealPaths;
 pub use ped::{Allowed, Denied, Escalated, Verdict};

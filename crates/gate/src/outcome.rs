@@ -41,6 +41,7 @@ impl Late {
             act: self.act,
             effect: self.effect,
             end,
+            permitted_at: None,
         }
     }
 }
@@ -74,7 +75,16 @@ impl Gate {
     /// unrecorded, and the gate ends; at its next start the act is `indeterminate`. A late answer after a person's
     /// verdict settles nothing, but is recorded beside it.
     pub async fn settle(self: &Arc<Self>, attempt: Attempt, answer: Option<&[u8]>) -> Settled {
-        let Attempt { act, effect, end } = attempt;
+        let settling = self.observer().settling(&attempt);
+        let settled = self.settle_attempt(attempt, answer).await;
+        self.observer().settled(settling, &settled);
+        settled
+    }
+
+    async fn settle_attempt(self: &Arc<Self>, attempt: Attempt, answer: Option<&[u8]>) -> Settled {
+        let Attempt {
+            act, effect, end, ..
+        } = attempt;
         let settled = |state, recorded, late| Settled {
             act,
             state,

@@ -11,6 +11,7 @@ use lychgate_store as store;
 use super::{Denied, Judgement};
 use crate::gate::Gate;
 use crate::hold::{Found, HeldAct};
+use crate::observe::Door;
 use crate::receipts::{Draft, part_of, part_of_nothing};
 use crate::session::Session;
 
@@ -195,6 +196,7 @@ impl Gate {
                 code,
             )
             .await;
+        self.observer().refused(Door::Adapter, code);
         Denied {
             code,
             pointer: None,

@@ -16,6 +16,8 @@ pub struct Permit {
     effect: EffectId,
     idempotency_key: Option<String>,
     deadline: Instant,
+    /// For measuring alone.
+    made_at: std::time::Instant,
 }
 
 impl Permit {
@@ -31,6 +33,7 @@ impl Permit {
             effect,
             idempotency_key,
             deadline: Instant::now() + lifetime,
+            made_at: Instant::now().into_std(),
         }
     }
 
@@ -63,6 +66,7 @@ impl Permit {
             Ok(Begun {
                 act: self.act,
                 effect: self.effect,
+                permitted_at: self.made_at,
             })
         } else {
             Err(self.give_up())
@@ -74,6 +78,7 @@ impl Permit {
         NotSent {
             act: self.act,
             effect: self.effect,
+            permitted_at: self.made_at,
         }
     }
 }
@@ -93,6 +98,7 @@ pub trait Effect {
 pub struct Begun {
     act: ActId,
     effect: EffectId,
+    permitted_at: std::time::Instant,
 }
 
 impl Begun {
@@ -107,6 +113,7 @@ impl Begun {
             act: self.act,
             effect: self.effect,
             end,
+            permitted_at: Some(self.permitted_at),
         }
     }
 }
@@ -117,6 +124,7 @@ impl Begun {
 pub struct NotSent {
     act: ActId,
     effect: EffectId,
+    permitted_at: std::time::Instant,
 }
 
 impl From<NotSent> for Attempt {
@@ -125,6 +133,7 @@ impl From<NotSent> for Attempt {
             act: not_sent.act,
             effect: not_sent.effect,
             end: End::NotSent,
+            permitted_at: Some(not_sent.permitted_at),
         }
     }
 }
@@ -136,6 +145,8 @@ pub struct Attempt {
     pub(crate) act: ActId,
     pub(crate) effect: EffectId,
     pub(crate) end: End,
+    /// When its permit was made; `None` for an answer that came late.
+    pub(crate) permitted_at: Option<std::time::Instant>,
 }
 
 /// How an attempt ended. The distinction between "certainly not performed" and "unknown" is the whole point.
@@ -151,6 +162,38 @@ pub enum End {
     InputRequired,
     /// No answer, a broken one, or an error that says nothing of the effect.
     Unknown(Unknown),
+}
+
+impl End {
+    /// Every way to end.
+    pub const ALL: [Self; 10] = [
+        Self::Effected,
+        Self::NoEffect,
+        Self::NotSent,
+        Self::InputRequired,
+        Self::Unknown(Unknown::AnswerLost),
+        Self::Unknown(Unknown::TimedOut),
+        Self::Unknown(Unknown::Unreadable),
+        Self::Unknown(Unknown::ErrorUnexplained),
+        Self::Unknown(Unknown::GateEnded),
+        Self::Unknown(Unknown::TaskRunning),
+    ];
+
+    /// A word for it, for metrics.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Effected => "answered",
+            Self::NoEffect => "error_means_no_effect",
+            Self::NotSent => "not_sent",
+            Self::InputRequired => "input_required",
+            Self::Unknown(Unknown::AnswerLost) => "answer_lost",
+            Self::Unknown(Unknown::TimedOut) => "timed_out",
+            Self::Unknown(Unknown::Unreadable) => "unreadable",
+            Self::Unknown(Unknown::ErrorUnexplained) => "error_unexplained",
+            Self::Unknown(Unknown::GateEnded) => "gate_ended",
+            Self::Unknown(Unknown::TaskRunning) => "task_running",
+        }
+    }
 }
 
 /// Why an outcome is unknown.
