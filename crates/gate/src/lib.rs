@@ -17,6 +17,7 @@
 //! - [`recover`]: what a gate does when it starts
 //! - [`observe`]: counting all of it, for metrics and traces
 //! - [`first`]: the first lines of a record
+//! - [`ledger`]: the signed heads of the record
 
 pub mod approval;
 mod challenge;
@@ -28,6 +29,7 @@ pub mod first;
 pub mod gate;
 pub mod hold;
 mod identity;
+pub mod ledger;
 mod note;
 pub mod observe;
 pub mod outcome;
@@ -47,6 +49,7 @@ pub use current::Current;
 pub use doors::Passed;
 pub use gate::{Gate, Parts};
 pub use hold::{Connected, HeldAct};
+pub use ledger::{LedgerSigner, log_name};
 pub use observe::Observer;
 pub use outcome::{Late, Settled};
 pub use paths::RealPaths;

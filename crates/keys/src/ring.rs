@@ -1,6 +1,7 @@
 //! The gate's own keys: one file each, mode 0600, in a folder of mode 0700 (PROFILE §10).
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use lychgate_core::Timestamp;
 use lychgate_core::signed::KeyId;
@@ -16,8 +17,8 @@ pub struct KeyRing {
     pub ped: SigningKey,
     /// Signs sink verifications.
     pub sink: SigningKey,
-    /// Signs checkpoints.
-    pub ledger: SigningKey,
+    /// Signs checkpoints; the store's writer holds it too.
+    pub ledger: Arc<SigningKey>,
 }
 
 impl KeyRing {
@@ -57,7 +58,7 @@ impl KeyRing {
         Ok(Self {
             ped: make(Role::Ped)?,
             sink: make(Role::Sink)?,
-            ledger: make(Role::Ledger)?,
+            ledger: Arc::new(make(Role::Ledger)?),
         })
     }
 
@@ -73,7 +74,7 @@ impl KeyRing {
         let ring = Self {
             ped: open(Role::Ped)?,
             sink: open(Role::Sink)?,
-            ledger: open(Role::Ledger)?,
+            ledger: Arc::new(open(Role::Ledger)?),
         };
         remove_retired(dir, bundle)?;
         Ok(ring)

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use lychgate_core::receipt::Isolation;
-use lychgate_gate::{Current, Parts, SteadyClock};
+use lychgate_gate::{Current, LedgerSigner, Parts, SteadyClock};
 use lychgate_keys::{KeyRing, Sealer, SystemEntropy, TrustBundle};
 use lychgate_policy::Applied;
 use lychgate_store::{self as store, SqliteStore, Store};
@@ -52,7 +52,8 @@ impl StateFolder {
         let trust = TrustBundle::read(&self.trust())?;
         let ring = KeyRing::open(&self.keys(), &trust)?;
         let sealer = Sealer::open_file(&self.seal_key())?;
-        let database = SqliteStore::open(&store::Options::new(self.database()))?;
+        let signer = LedgerSigner::new(self.read_log_name()?, Arc::clone(&ring.ledger));
+        let database = SqliteStore::open(&store::Options::new(self.database()), Arc::new(signer))?;
         let (current, clock) = read_current(&database)?;
         let places = Places {
             state: self.path().to_owned(),
@@ -86,7 +87,7 @@ impl StateFolder {
     /// When the folder is not fit, or what is stored cannot be read.
     pub fn passed_names(&self) -> Result<BTreeSet<String>, StateFault> {
         self.check()?;
-        let database = SqliteStore::open(&store::Options::new(self.database()))?;
+        let database = SqliteStore::open_reading(&self.database())?;
         let Some(row) = database.applied()? else {
             return Ok(BTreeSet::new());
         };

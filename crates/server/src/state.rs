@@ -6,13 +6,16 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use lychgate_core::Timestamp;
 use lychgate_core::outside::ten;
 use lychgate_core::receipt::{Approver, Isolation};
 use lychgate_core::{digest::b64, id::GateId};
 use lychgate_gate::receipts::Standing;
+use lychgate_gate::{LedgerSigner, log_name};
 use lychgate_keys::{ApproverKey, KeyRing, Role, Sealer, SystemEntropy, TrustBundle};
+use lychgate_ledger::KeyName;
 use lychgate_policy::Applied;
 use lychgate_store::{self as store, SqliteStore, Store as _};
 use rustix::fs::{FlockOperation, OFlags};
@@ -88,6 +91,11 @@ impl StateFolder {
         self.path.join("store.db")
     }
 
+    /// The log's name, one line, fixed when the folder is made.
+    pub fn log_name_file(&self) -> PathBuf {
+        self.path.join("log.name")
+    }
+
     /// The folder of the keys.
     pub fn keys(&self) -> PathBuf {
         self.path.join("keys")
@@ -120,7 +128,12 @@ impl StateFolder {
     pub fn check(&self) -> Result<(), StateFault> {
         closed(&self.path, true)?;
         closed(&self.keys(), true)?;
-        for file in [self.trust(), self.database(), self.seal_key()] {
+        for file in [
+            self.trust(),
+            self.database(),
+            self.seal_key(),
+            self.log_name_file(),
+        ] {
             closed(&file, false)?;
         }
         for file in [self.lock_file(), self.log(), self.approver_key()] {
@@ -203,16 +216,20 @@ impl StateFolder {
         first: &Applied,
         at: Timestamp,
     ) -> Result<(), StateFault> {
-        let (_, mut trust) = KeyRing::create(&self.keys(), at)?;
+        let (ring, mut trust) = KeyRing::create(&self.keys(), at)?;
         Sealer::create(&self.seal_key())?;
         if let Some(passphrase) = approver {
             let (_, public) = ApproverKey::create(&self.approver_key(), passphrase, at)?;
             trust.add(Role::Approver, public, at)?;
         }
         trust.write(&self.trust())?;
-        let store = SqliteStore::open(&store::Options::new(self.database()))?;
+        let gate_id = GateId::new(at, ten(&SystemEntropy)?);
+        let log = log_name(gate_id).map_err(StateFault::LogName)?;
+        self.write_log_name(&log)?;
+        let signer = Arc::new(LedgerSigner::new(log, Arc::clone(&ring.ledger)));
+        let store = SqliteStore::open(&store::Options::new(self.database()), signer)?;
         let standing = Standing {
-            gate_id: GateId::new(at, ten(&SystemEntropy)?),
+            gate_id,
             isolation: Isolation::SameUser,
             approver: approver_of(&trust),
         };
@@ -235,6 +252,35 @@ impl StateFolder {
             .map_err(StateFault::Rejected)?;
         drop(store);
         sync_folder(&self.path)
+    }
+
+    /// Writes the log's name into a folder that has none.
+    ///
+    /// # Errors
+    /// When there is one, or it cannot be written.
+    pub fn write_log_name(&self, name: &KeyName) -> Result<(), StateFault> {
+        let path = self.log_name_file();
+        OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(FILE_MODE)
+            .open(&path)
+            .and_then(|mut file| {
+                file.write_all(format!("{name}\n").as_bytes())?;
+                file.sync_all()
+            })
+            .map_err(StateFault::io("write", &path))
+    }
+
+    /// The log's name.
+    ///
+    /// # Errors
+    /// When the file is missing, open to others, or holds no name.
+    pub fn read_log_name(&self) -> Result<KeyName, StateFault> {
+        let path = self.log_name_file();
+        closed(&path, false)?;
+        let text = fs::read_to_string(&path).map_err(StateFault::io("read", &path))?;
+        KeyName::new(text.trim_end_matches('\n')).map_err(StateFault::LogName)
     }
 
     /// Takes the lock that makes this process the folder's one gate.

@@ -6,12 +6,13 @@ use std::task::{Context, Poll};
 
 use lychgate_core::id::{ActId, TicketId};
 use lychgate_core::{Digest, Timestamp};
-use tokio::sync::oneshot;
+use lychgate_ledger::{Frontier, Hash};
+use tokio::sync::{oneshot, watch};
 
 use crate::outcome::{Committed, StoreFault};
 use crate::row::{
-    ActQuery, ActRow, AppliedRow, Counts, ProtectedState, RecordRow, Revocation, TicketRow,
-    TicketState,
+    ActQuery, ActRow, AppliedRow, Counts, HeadRow, ProtectedState, RecordRow, Revocation,
+    TicketRow, TicketState,
 };
 use crate::txn::Txn;
 
@@ -42,6 +43,12 @@ use crate::txn::Txn;
 /// **Once.** For each authority at most one `Dispatch` is ever `Done`, whatever races, repeats or restarts happen; each
 /// nonce and each approval is consumed at most once. No state ever changes but along
 /// [`State::may_become`](lychgate_core::State::may_become).
+///
+/// **Heads.** Every commit group that appends is sealed in its own transaction: the tree over the record grows by its
+/// receipts, and the new head is signed, once a group, by the [`HeadSigner`](crate::HeadSigner) the store was opened
+/// with. So a `Done` receipt is always covered by a signed head. A head that cannot be signed fails the group, which is
+/// then certainly not committed. A head is handed out ([`Store::watch_heads`]) only after its commit. Kept are the newest
+/// 1,024 heads and the first one after every 256 lines, for ever: about two bytes a line.
 ///
 /// **Time.** The store reads no clock. Each transaction says when it is; the highest of these is kept
 /// ([`ProtectedState::last_time`]) and lifetimes are compared with that mark where it is later than what the
@@ -152,6 +159,35 @@ pub trait Store: Send + Sync + 'static {
     /// # Errors
     /// As [`Store::protected_state`].
     fn record(&self, from: u64, limit: usize) -> Result<Vec<RecordRow>, StoreFault>;
+
+    /// The record's newest signed head; `None` while it is empty. It covers every line.
+    ///
+    /// # Errors
+    /// As [`Store::protected_state`].
+    fn newest_head(&self) -> Result<Option<HeadRow>, StoreFault>;
+
+    /// The kept heads of at least `from` lines, smallest first, at most `limit`. The first one with `from` = index + 1 is
+    /// the closest that covers a line. Two of one size are a fork (they cannot come from here).
+    ///
+    /// # Errors
+    /// As [`Store::protected_state`].
+    fn heads(&self, from: u64, limit: usize) -> Result<Vec<HeadRow>, StoreFault>;
+
+    /// Follows the newest head: each value is durable when it is seen. A slow reader sees the latest one only.
+    fn watch_heads(&self) -> watch::Receiver<Option<HeadRow>>;
+
+    /// The tree over the record, as kept (RFC 9162 §2.1.2).
+    ///
+    /// # Errors
+    /// As [`Store::protected_state`].
+    fn frontier(&self) -> Result<Frontier, StoreFault>;
+
+    /// At most `count` hashes of a tile level (0: the lines' leaf hashes; n: the roots over 256^n lines each), in order
+    /// from number `from` on, as far as the record has grown. See [`StoreTiles`](crate::StoreTiles).
+    ///
+    /// # Errors
+    /// As [`Store::protected_state`].
+    fn tree_hashes(&self, level: u8, from: u64, count: u16) -> Result<Vec<Hash>, StoreFault>;
 
     /// How many lines the record has.
     ///

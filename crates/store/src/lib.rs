@@ -9,10 +9,12 @@
 //! - [`txn`]: the named transactions, the only ways to change anything
 //! - [`outcome`]: what a commit resolves to: committed, [`Rejected`], or a [`StoreFault`]
 //! - [`row`]: what reads give back
+//! - [`ledger`]: what makes the record provable: the signer of its heads, its tiles
 //! - [`sqlite`]: the store on one SQLite file, one writer thread, group commit
 //! - `testing` (feature `testing`): the conformance suite that every backend passes, and a store that fails on request
 
 pub mod contract;
+pub mod ledger;
 pub mod outcome;
 pub mod row;
 pub mod sqlite;
@@ -21,10 +23,11 @@ pub mod testing;
 pub mod txn;
 
 pub use contract::{Answer, Pending, Store};
+pub use ledger::{HeadSigner, SignRefused, StoreTiles};
 pub use outcome::{Committed, Done, Rejected, StoreFault, Which};
 pub use row::{
-    ActQuery, ActRow, AppliedRow, Counts, Grant, ProtectedState, RecordRow, Revocation, TicketRow,
-    TicketState,
+    ActQuery, ActRow, AppliedRow, Counts, Grant, HeadRow, ProtectedState, RecordRow, Revocation,
+    TicketRow, TicketState,
 };
 pub use sqlite::{Options, SqliteStore};
 pub use txn::{

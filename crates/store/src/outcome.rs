@@ -167,6 +167,9 @@ pub enum StoreFault {
     /// What is stored is not what this program wrote.
     #[error("the store holds what this program did not write: {0}")]
     Corrupt(String),
+    /// Record, tree and signed heads do not agree: lines were changed, dropped or put in behind the store's back.
+    #[error("the record does not agree with itself: {0}")]
+    Record(String),
     /// The file is of a version this program does not know.
     #[error("the store has schema version {found}, this program knows {known}")]
     Version {

@@ -237,8 +237,17 @@ pub struct Revocation {
 pub struct RecordRow {
     /// Its place, from 0.
     pub index: u64,
-    /// The receipt's canonical bytes.
-    pub bytes: Vec<u8>,
+    /// The receipt's canonical bytes; `None` once they were archived and pruned.
+    pub bytes: Option<Vec<u8>>,
     /// Its leaf hash.
     pub leaf: LeafHash,
+}
+
+/// A signed head of the record: what it was when it had `size` lines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeadRow {
+    /// How many lines.
+    pub size: u64,
+    /// The signed checkpoint's bytes ([`lychgate_ledger::SignedCheckpoint`]).
+    pub note: Vec<u8>,
 }

@@ -22,7 +22,7 @@ impl Folder {
     }
 
     fn sqlite(&self) -> SqliteStore {
-        SqliteStore::open(&self.options()).unwrap()
+        SqliteStore::open(&self.options(), signer()).unwrap()
     }
 
     fn foreign(&self) -> Connection {
@@ -75,17 +75,17 @@ fn another_version_and_another_program_are_refused() {
         .foreign()
         .pragma_update(None, "user_version", 99)
         .unwrap();
-    let refused = SqliteStore::open(&folder.options()).unwrap_err();
+    let refused = SqliteStore::open(&folder.options(), signer()).unwrap_err();
     assert_eq!(
         refused,
         StoreFault::Version {
             found: 99,
-            known: 2
+            known: 3
         }
     );
     assert_eq!(
         refused.to_string(),
-        "the store has schema version 99, this program knows 2"
+        "the store has schema version 99, this program knows 3"
     );
 
     let folder = Folder::new();
@@ -93,7 +93,7 @@ fn another_version_and_another_program_are_refused() {
         .foreign()
         .execute_batch("CREATE TABLE theirs (x)")
         .unwrap();
-    let refused = SqliteStore::open(&folder.options()).unwrap_err();
+    let refused = SqliteStore::open(&folder.options(), signer()).unwrap_err();
     assert!(
         refused.to_string().contains("another program's"),
         "{refused}"
@@ -106,13 +106,13 @@ fn another_version_and_another_program_are_refused() {
     )
     .unwrap();
     assert!(matches!(
-        SqliteStore::open(&folder.options()),
+        SqliteStore::open(&folder.options(), signer()),
         Err(StoreFault::Open { .. })
     ));
     std::fs::remove_file(folder.options().path).unwrap();
     std::os::unix::fs::symlink("elsewhere", folder.options().path).unwrap();
     assert!(matches!(
-        SqliteStore::open(&folder.options()),
+        SqliteStore::open(&folder.options(), signer()),
         Err(StoreFault::Open { .. })
     ));
 }
@@ -124,7 +124,7 @@ fn a_full_queue_answers_busy_and_commits_the_rest() {
         queue: 4,
         ..folder.options()
     };
-    let store = SqliteStore::open(&options).unwrap();
+    let store = SqliteStore::open(&options, signer()).unwrap();
     let stall = folder.foreign();
     stall.execute_batch("BEGIN IMMEDIATE").unwrap();
     // The writer takes at most one group of four, four more wait.
@@ -173,7 +173,10 @@ fn a_fault_in_one_transaction_fails_it_alone() {
         .into_iter()
         .map(|row| row.bytes)
         .collect();
-    assert_eq!(lines, [&b"first"[..], b"a", b"b", b"c"]);
+    assert_eq!(
+        lines,
+        ["first", "a", "b", "c"].map(|text| Some(text.as_bytes().to_vec()))
+    );
 }
 
 #[test]

@@ -21,7 +21,8 @@ use lychgate_store::{Options, SqliteStore, Store, Txn};
 fn pairs_of_dispatch_and_settle() {
     for (in_flight, total) in [(1, 1_000), (64, 40_000)] {
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let store = SqliteStore::open(&Options::new(folder.path().join("store.db"))).unwrap();
+        let store =
+            SqliteStore::open(&Options::new(folder.path().join("store.db")), signer()).unwrap();
         ready(&store);
         let (took, mut each) = run(store, in_flight, total);
         each.sort_unstable();

@@ -13,9 +13,10 @@ use lychgate_core::receipt::{Approver, Isolation};
 use lychgate_core::{Timestamp, jcs, json};
 use lychgate_gate::first::first_receipts;
 use lychgate_gate::receipts::Standing;
-use lychgate_gate::{Current, Gate, Parts, RealPaths, SteadyClock};
+use lychgate_gate::{Current, Gate, LedgerSigner, Parts, RealPaths, SteadyClock, log_name};
 use lychgate_keys::{ApproverKey, KeyRing, Role, Sealer, SigningKey, SystemEntropy};
 use lychgate_policy::{Applied, Definition, Pins, load};
+use lychgate_server::StateFolder;
 use lychgate_store::{self as store, Committed, SqliteStore, Store, Txn};
 
 /// A gate with nothing in it yet, and what its owner holds.
@@ -95,7 +96,12 @@ impl Lab {
             .write(&plan.state.join("trust.json"))
             .map_err(at("trust bundle"))?;
         let applied = Arc::new(read_config(plan.config, plan.pins)?);
-        let store = SqliteStore::open(&store::Options::new(plan.state.join("store.db")))
+        let random = ten(&SystemEntropy).map_err(at("log name"))?;
+        let log = log_name(GateId::new(now, random)).map_err(at("log name"))?;
+        let state = StateFolder::at(plan.state).map_err(at("state folder"))?;
+        state.write_log_name(&log).map_err(at("log name"))?;
+        let signer = Arc::new(LedgerSigner::new(log, Arc::clone(&ring.ledger)));
+        let store = SqliteStore::open(&store::Options::new(plan.state.join("store.db")), signer)
             .map_err(at("store"))?;
         let store: Arc<dyn Store> = Arc::new(store);
         let first = Applying {

@@ -124,7 +124,10 @@ impl<'a> Taking<'a> {
 }
 
 fn receipt(row: &RecordRow) -> Receipt {
-    let parsed = json::parse(&row.bytes, &Limits::OBJECT).ok();
+    let parsed = row
+        .bytes
+        .as_ref()
+        .and_then(|bytes| json::parse(bytes, &Limits::OBJECT).ok());
     let kind = parsed
         .as_ref()
         .and_then(|receipt| receipt.get("kind")?.as_str());

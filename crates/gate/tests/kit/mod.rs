@@ -19,13 +19,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use lychgate_core::id::{ActId, TicketId};
+use lychgate_core::id::{ActId, GateId, TicketId};
 use lychgate_core::json::{self, Value};
 use lychgate_core::outside::{Clock, Entropy};
 use lychgate_core::receipt::{Isolation, Receipt};
 use lychgate_core::signed::Signed;
 use lychgate_core::{Code, State, Timestamp};
-use lychgate_gate::{Current, Gate, Parts, RealPaths};
+use lychgate_gate::{Current, Gate, LedgerSigner, Parts, RealPaths, log_name};
 use lychgate_keys::{KeyRing, Role, Sealer, SigningKey, TrustBundle};
 use lychgate_policy::Applied;
 use lychgate_store::testing::FaultyStore;
@@ -86,7 +86,10 @@ impl Kit {
         effects: Effects,
         first: Option<Applied>,
     ) -> Self {
-        let store = SqliteStore::open(&Options::new(folder.path("store.db"))).unwrap();
+        let ring = KeyRing::open(&folder.path("keys"), &trust).unwrap();
+        let log = log_name(GateId::from_bytes([1; 16])).unwrap();
+        let signer = Arc::new(LedgerSigner::new(log, Arc::clone(&ring.ledger)));
+        let store = SqliteStore::open(&Options::new(folder.path("store.db")), signer).unwrap();
         let store = Arc::new(FaultyStore::new(store));
         if let Some(applied) = &first {
             let apply = Apply {
@@ -111,7 +114,7 @@ impl Kit {
         let dry = Arc::new(Dry::default());
         let gate = Gate::assemble(Parts {
             store: Arc::clone(&store) as Arc<dyn Store>,
-            ring: KeyRing::open(&folder.path("keys"), &trust).unwrap(),
+            ring,
             trust: trust.clone(),
             sealer: Sealer::from_secret(&[9; 32]).unwrap(),
             clock: Arc::clone(&clock) as Arc<dyn Clock>,
@@ -201,7 +204,9 @@ impl Kit {
         let store = self.store.inner();
         let rows = store.record(0, 1_000_000).unwrap();
         let read = |bytes: &[u8]| json::from_value(&value_of(bytes)).unwrap();
-        rows.iter().map(|row| read(&row.bytes)).collect()
+        rows.iter()
+            .map(|row| read(row.bytes.as_ref().unwrap()))
+            .collect()
     }
 
     /// Whether the record has a line that says of this act that it was not executed, with this code.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use lychgate_core::json::ShapeFault;
 use lychgate_core::outside::NoEntropy;
 use lychgate_keys::{KeyFault, TrustFault};
+use lychgate_ledger::note::NotAKeyName;
 use lychgate_store::{self as store, StoreFault};
 
 use super::MOST_PATH;
@@ -89,6 +90,11 @@ pub enum StateFault {
     /// The store did not take the first configuration.
     #[error("the first configuration was not kept: {0}")]
     Rejected(store::Rejected),
+    /// The log's name is none.
+    #[error(
+        "the log's name in the state folder is none: {0}; restore the state folder from a backup"
+    )]
+    LogName(NotAKeyName),
     /// There is no randomness.
     #[error(transparent)]
     Entropy(#[from] NoEntropy),

@@ -1,6 +1,7 @@
 //! What changes with nearly every transaction: kept in memory while a group is worked on, written once at its end.
 
 use lychgate_core::{Epochs, State, Timestamp};
+use lychgate_ledger::{Frontier, LeafHash};
 use rusqlite::{Connection, params};
 
 use super::column::{Columns, Fault, Stop, millis};
@@ -13,6 +14,8 @@ pub(super) struct Head {
     pub(super) protected: ProtectedState,
     loaded: ProtectedState,
     record_len: u64,
+    /// What the group appended, for the tree.
+    leaves: Vec<LeafHash>,
     /// How the number of acts in each state changes.
     moved: [i64; 12],
 }
@@ -26,12 +29,23 @@ impl Head {
             protected,
             loaded: protected,
             record_len,
+            leaves: Vec::new(),
             moved: [0; 12],
         })
     }
 
-    pub(super) fn save(&self, connection: &Connection) -> Result<(), Fault> {
+    /// Writes what changed; `grown` is the tree when the record grew.
+    pub(super) fn save(
+        &self,
+        connection: &Connection,
+        grown: Option<&Frontier>,
+    ) -> Result<(), Fault> {
         let now = &self.protected;
+        if let Some(grown) = grown {
+            connection
+                .prepare_cached("UPDATE head SET frontier = ?1 WHERE id = 1")?
+                .execute(params![grown.to_bytes()])?;
+        }
         if *now != self.loaded {
             connection
                 .prepare_cached(
@@ -85,6 +99,7 @@ impl Head {
             .prepare_cached("INSERT INTO record (idx, leaf, bytes) VALUES (?1, ?2, ?3)")?;
         for entry in receipts.iter().copied().flatten() {
             append.execute(params![stored(self.record_len), entry.leaf.0, entry.bytes])?;
+            self.leaves.push(entry.leaf);
             self.record_len += 1;
         }
         self.protected.last_time = self.at(now);
@@ -92,6 +107,16 @@ impl Head {
             first_index,
             epochs: self.protected.epochs,
         })
+    }
+
+    /// What the group appended so far, in the record's order.
+    pub(super) fn leaves(&self) -> &[LeafHash] {
+        &self.leaves
+    }
+
+    /// How many lines the record has, with those of the group.
+    pub(super) fn record_len(&self) -> u64 {
+        self.record_len
     }
 
     pub(super) fn epochs(&mut self) -> &mut Epochs {
@@ -140,6 +165,6 @@ pub(super) fn record_len(connection: &Connection) -> Result<u64, Fault> {
 }
 
 /// Numbers that came from the store fit it: epochs stop before the limit, and a record of 2^63 lines has no disk.
-fn stored(number: u64) -> i64 {
+pub(super) fn stored(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

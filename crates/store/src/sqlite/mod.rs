@@ -13,24 +13,29 @@ mod open;
 mod read;
 mod schema;
 mod tickets;
+mod tree;
 mod writer;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use lychgate_core::id::{ActId, TicketId};
 use lychgate_core::{Digest, Timestamp};
+use lychgate_ledger::{Frontier, Hash};
 use rusqlite::Connection;
+use tokio::sync::watch;
 
 use self::column::Fault;
 use self::read::Readers;
+use self::tree::Tree;
 use self::writer::Shared;
 use crate::contract::{Pending, Store};
+use crate::ledger::HeadSigner;
 use crate::outcome::StoreFault;
 use crate::row::{
-    ActQuery, ActRow, AppliedRow, Counts, ProtectedState, RecordRow, Revocation, TicketRow,
-    TicketState,
+    ActQuery, ActRow, AppliedRow, Counts, HeadRow, ProtectedState, RecordRow, Revocation,
+    TicketRow, TicketState,
 };
 use crate::txn::Txn;
 
@@ -61,29 +66,55 @@ impl Options {
 pub struct SqliteStore {
     shared: Arc<Shared>,
     readers: Readers,
+    heads: watch::Receiver<Option<HeadRow>>,
     writer: Option<JoinHandle<()>>,
 }
 
 impl SqliteStore {
-    /// Opens the file (mode 0600), making it when there is none.
+    /// Opens the file (mode 0600), making it when there is none. From then on `signer` signs the record's heads, one for
+    /// each commit group that appends.
     ///
     /// # Errors
     /// `Open` when it cannot be opened, made, or put into durable mode, or is another program's; `Version` when another
-    /// version of this one wrote it; `Corrupt`.
-    pub fn open(options: &Options) -> Result<Self, StoreFault> {
+    /// version of this one wrote it; `Record` when record, tree and newest head do not agree (O(log n) reads, whatever
+    /// the size); `Corrupt`.
+    pub fn open(options: &Options, signer: Arc<dyn HeadSigner>) -> Result<Self, StoreFault> {
         let connection = open::writer(&options.path)?;
         let protected = head::protected(&connection)?;
+        let tree = Tree::load(&connection, signer)?;
+        let heads = tree.watch();
         let shared = Arc::new(Shared::new(options.queue, options.group, protected));
         let theirs = Arc::clone(&shared);
         let writer = std::thread::Builder::new()
             .name("store".to_owned())
-            .spawn(move || writer::run(&theirs, &connection))
+            .spawn(move || writer::run(&theirs, &connection, tree))
             .map_err(|error| StoreFault::Unavailable(error.to_string()))?;
         let readers = Readers::new(options.path.clone());
         Ok(Self {
             shared,
             readers,
+            heads,
             writer: Some(writer),
+        })
+    }
+
+    /// Opens an existing file for reading alone, beside a gate or after one: every commit is answered `Closed`, and
+    /// nothing is checked that reading does not touch. So a damaged record can be looked at.
+    ///
+    /// # Errors
+    /// As [`SqliteStore::open`], without `Record`; `Open` when there is no file.
+    pub fn open_reading(path: &Path) -> Result<Self, StoreFault> {
+        let readers = Readers::new(path.to_owned());
+        let connection = open::reading(path)?;
+        let protected = head::protected(&connection)?;
+        let newest = read::newest_head(&connection)?;
+        let shared = Arc::new(Shared::new(1, 1, protected));
+        shared.stop();
+        Ok(Self {
+            shared,
+            readers,
+            heads: watch::Sender::new(newest).subscribe(),
+            writer: None,
         })
     }
 
@@ -172,6 +203,26 @@ impl Store for SqliteStore {
 
     fn record(&self, from: u64, limit: usize) -> Result<Vec<RecordRow>, StoreFault> {
         self.read(|connection| read::record(connection, from, limit))
+    }
+
+    fn newest_head(&self) -> Result<Option<HeadRow>, StoreFault> {
+        self.read(read::newest_head)
+    }
+
+    fn heads(&self, from: u64, limit: usize) -> Result<Vec<HeadRow>, StoreFault> {
+        self.read(|connection| read::heads(connection, from, limit))
+    }
+
+    fn watch_heads(&self) -> watch::Receiver<Option<HeadRow>> {
+        self.heads.clone()
+    }
+
+    fn frontier(&self) -> Result<Frontier, StoreFault> {
+        self.read(tree::frontier)
+    }
+
+    fn tree_hashes(&self, level: u8, from: u64, count: u16) -> Result<Vec<Hash>, StoreFault> {
+        self.read(|connection| tree::hashes(connection, level, from, count))
     }
 
     fn record_len(&self) -> Result<u64, StoreFault> {

@@ -41,6 +41,20 @@ pub(super) fn writer(path: &Path) -> Result<Connection, StoreFault> {
     Ok(connection)
 }
 
+/// A connection that reads a file of ours and of our version, without making or changing one.
+pub(super) fn reading(path: &Path) -> Result<Connection, StoreFault> {
+    let refused = |reason: String| StoreFault::Open {
+        path: path.display().to_string(),
+        reason,
+    };
+    let sql = |error: rusqlite::Error| refused(error.to_string());
+    let connection = reader(path).map_err(sql)?;
+    let application: i64 = pragma(&connection, "application_id").map_err(sql)?;
+    let version: i64 = pragma(&connection, "user_version").map_err(sql)?;
+    known(application, version, &refused)?;
+    Ok(connection)
+}
+
 /// One connection that reads.
 pub(super) fn reader(path: &Path) -> Result<Connection, rusqlite::Error> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -97,6 +111,15 @@ fn settle_version(
     if application == 0 && version == 0 && tables == 0 {
         return create(connection).map_err(sql);
     }
+    known(application, version, refused)
+}
+
+/// Whether the file is this program's and of this version.
+fn known(
+    application: i64,
+    version: i64,
+    refused: &dyn Fn(String) -> StoreFault,
+) -> Result<(), StoreFault> {
     if application != schema::APPLICATION_ID {
         return Err(refused("it is another program's database".to_owned()));
     }

@@ -13,7 +13,7 @@ use super::acts::{self, Sealed};
 use super::column::{Columns, Fault, millis};
 use super::open;
 use crate::row::{
-    ActQuery, ActRow, AppliedRow, Counts, RecordRow, Revocation, TicketRow, TicketState,
+    ActQuery, ActRow, AppliedRow, Counts, HeadRow, RecordRow, Revocation, TicketRow, TicketState,
 };
 
 /// Idle connections that read.
@@ -246,6 +246,32 @@ pub(super) fn record(
             bytes: columns.get("bytes")?,
             leaf: columns.leaf("leaf")?,
         })
+    })
+}
+
+pub(super) fn newest_head(connection: &Connection) -> Result<Option<HeadRow>, Fault> {
+    let sql = "SELECT size, note FROM recent ORDER BY size DESC LIMIT 1";
+    Ok(many(connection, sql, [], head_row)?.into_iter().next())
+}
+
+pub(super) fn heads(
+    connection: &Connection,
+    from: u64,
+    most: usize,
+) -> Result<Vec<HeadRow>, Fault> {
+    let Ok(from) = i64::try_from(from) else {
+        return Ok(Vec::new());
+    };
+    // UNION leaves out what is in both.
+    let sql = "SELECT * FROM (SELECT size, note FROM heads WHERE size >= ?1 ORDER BY size LIMIT ?2)
+               UNION SELECT size, note FROM recent WHERE size >= ?1 ORDER BY 1 LIMIT ?2";
+    many(connection, sql, [from, limit(most)], head_row)
+}
+
+fn head_row(columns: &Columns<'_, '_>) -> Result<HeadRow, Fault> {
+    Ok(HeadRow {
+        size: columns.number("size")?,
+        note: columns.get("note")?,
     })
 }
 

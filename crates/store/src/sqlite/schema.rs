@@ -5,7 +5,7 @@
 pub(super) const APPLICATION_ID: i64 = 0x4c79_6368;
 
 /// The version of everything below.
-pub(super) const VERSION: i64 = 2;
+pub(super) const VERSION: i64 = 3;
 
 /// Makes an empty file ours.
 pub(super) const CREATE: &str = "
@@ -16,9 +16,11 @@ CREATE TABLE head (
     revocation_epoch INTEGER NOT NULL,
     purpose_epoch    INTEGER NOT NULL,
     policy_digest    BLOB,
-    last_time        INTEGER NOT NULL
+    last_time        INTEGER NOT NULL,
+    -- The tree over the record: size and peaks, `Frontier::to_bytes`.
+    frontier         BLOB    NOT NULL
 ) STRICT;
-INSERT INTO head VALUES (1, 0, 0, 0, 0, NULL, 0);
+INSERT INTO head VALUES (1, 0, 0, 0, 0, NULL, 0, x'0000000000000000');
 
 CREATE TABLE applied (
     id       INTEGER PRIMARY KEY CHECK (id = 1),
@@ -119,6 +121,27 @@ INSERT INTO counts VALUES (0,0),(1,0),(2,0),(3,0),(4,0),(5,0),(6,0),(7,0),(8,0),
 CREATE TABLE record (
     idx   INTEGER PRIMARY KEY,
     leaf  BLOB NOT NULL,
-    bytes BLOB NOT NULL
+    -- NULL once archived and pruned.
+    bytes BLOB
+) STRICT;
+
+-- Roots over 256, 256^2 ... lines each; `at` is the tile level (1 to 7) times 2^56, plus the number. Level 0 is
+-- `record.leaf`.
+CREATE TABLE nodes (
+    at   INTEGER PRIMARY KEY,
+    hash BLOB NOT NULL
+) STRICT;
+
+-- The newest signed heads, in a ring: slots are overwritten, so the pages stay the same few.
+CREATE TABLE recent (
+    slot INTEGER PRIMARY KEY,
+    size INTEGER NOT NULL,
+    note BLOB    NOT NULL
+) STRICT;
+
+-- The first signed head after every 256 lines, for ever.
+CREATE TABLE heads (
+    size INTEGER PRIMARY KEY,
+    note BLOB NOT NULL
 ) STRICT;
 ";

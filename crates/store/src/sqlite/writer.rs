@@ -11,6 +11,7 @@ use rusqlite::Connection;
 use super::apply;
 use super::column::Stop;
 use super::head::Head;
+use super::tree::{Grown, Tree};
 use crate::contract::{Answer, Pending};
 use crate::outcome::{Committed, StoreFault};
 use crate::row::ProtectedState;
@@ -139,11 +140,11 @@ impl Shared {
 }
 
 /// The writer's life.
-pub(super) fn run(shared: &Shared, connection: &Connection) {
+pub(super) fn run(shared: &Shared, connection: &Connection, mut tree: Tree) {
     // However this thread ends, callers must not wait for it.
     let _closing = Closing(shared);
     while let Some((jobs, delivered)) = shared.next() {
-        if group(shared, connection, jobs, &delivered).is_err() {
+        if group(shared, connection, &mut tree, jobs, &delivered).is_err() {
             return;
         }
     }
@@ -165,12 +166,13 @@ struct MustClose;
 fn group(
     shared: &Shared,
     connection: &Connection,
+    tree: &mut Tree,
     jobs: Vec<Job>,
     delivered: &[ActId],
 ) -> Result<(), MustClose> {
     let (txns, answers): (Vec<Txn>, Vec<Answer>) =
         jobs.into_iter().map(|job| (job.txn, job.answer)).unzip();
-    match attempt(shared, connection, &txns, delivered) {
+    match attempt(shared, connection, tree, &txns, delivered) {
         Ok(results) => {
             for (answer, committed) in answers.into_iter().zip(results) {
                 answer.give(Ok(committed));
@@ -189,7 +191,7 @@ fn group(
                 .for_each(|answer| answer.give(Err(fault.clone())));
             Ok(())
         }
-        Err(Failure::Before(_)) => one_by_one(shared, connection, txns, answers, delivered),
+        Err(Failure::Before(_)) => one_by_one(shared, connection, tree, txns, answers, delivered),
         Err(Failure::RollbackFailed(fault)) => {
             answers
                 .into_iter()
@@ -210,6 +212,7 @@ fn group(
 fn one_by_one(
     shared: &Shared,
     connection: &Connection,
+    tree: &mut Tree,
     txns: Vec<Txn>,
     answers: Vec<Answer>,
     delivered: &[ActId],
@@ -219,7 +222,7 @@ fn one_by_one(
         .zip(answers)
         .map(|(txn, answer)| Job { txn, answer });
     for job in jobs.by_ref() {
-        if let Err(must_close) = group(shared, connection, vec![job], &[]) {
+        if let Err(must_close) = group(shared, connection, tree, vec![job], &[]) {
             // The rest was rolled back and is not tried again.
             jobs.for_each(|job| job.answer.give(Err(StoreFault::Closed)));
             return Err(must_close);
@@ -227,7 +230,7 @@ fn one_by_one(
     }
     delivered
         .iter()
-        .try_for_each(|act| group(shared, connection, Vec::new(), &[*act]))
+        .try_for_each(|act| group(shared, connection, tree, Vec::new(), &[*act]))
 }
 
 enum Failure {
@@ -244,12 +247,13 @@ enum Failure {
 fn attempt(
     shared: &Shared,
     connection: &Connection,
+    tree: &mut Tree,
     txns: &[Txn],
     delivered: &[ActId],
 ) -> Result<Vec<Committed>, Failure> {
     execute(connection, "BEGIN IMMEDIATE")
         .map_err(|error| Failure::NotBegun(StoreFault::Unavailable(error.to_string())))?;
-    let (results, head) = match work(connection, txns, delivered) {
+    let (results, head, grown) = match work(connection, tree, txns, delivered) {
         Ok(done) => done,
         Err(fault) => {
             return Err(match execute(connection, "ROLLBACK") {
@@ -262,14 +266,18 @@ fn attempt(
     };
     execute(connection, "COMMIT").map_err(|_| Failure::Commit)?;
     *lock(&shared.protected) = head.protected;
+    if let Some(grown) = grown {
+        tree.keep(grown);
+    }
     Ok(results)
 }
 
 fn work(
     connection: &Connection,
+    tree: &Tree,
     txns: &[Txn],
     delivered: &[ActId],
-) -> Result<(Vec<Committed>, Head), StoreFault> {
+) -> Result<(Vec<Committed>, Head, Option<Grown>), StoreFault> {
     let mut head = Head::load(connection)?;
     // First: what is delivered was settled in an earlier group, never in this one.
     for act in delivered {
@@ -283,8 +291,10 @@ fn work(
             Err(Stop::Fault(fault)) => return Err(fault.into()),
         });
     }
-    head.save(connection)?;
-    Ok((results, head))
+    // What happens once a group.
+    let grown = tree.grow(connection, &head)?;
+    head.save(connection, grown.as_ref().map(|grown| &grown.frontier))?;
+    Ok((results, head, grown))
 }
 
 fn execute(connection: &Connection, sql: &str) -> Result<(), rusqlite::Error> {
@@ -349,7 +359,8 @@ mod tests {
         // So that the thread ends even if it wrongly went on.
         shared.stop();
         let theirs = Arc::clone(&shared);
-        std::thread::spawn(move || run(&theirs, &connection))
+        let tree = Tree::load(&connection, crate::testing::make::signer()).unwrap();
+        std::thread::spawn(move || run(&theirs, &connection, tree))
             .join()
             .unwrap();
         let results: Vec<_> = pending.into_iter().map(Pending::wait).collect();

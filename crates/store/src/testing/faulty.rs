@@ -4,6 +4,8 @@ use std::sync::{Mutex, PoisonError};
 
 use lychgate_core::id::{ActId, TicketId};
 use lychgate_core::{Digest, Timestamp};
+use lychgate_ledger::{Frontier, Hash};
+use tokio::sync::watch;
 
 use crate::contract::Answer;
 use crate::outcome::StoreFault;
@@ -187,6 +189,26 @@ impl<S: Store> Store for FaultyStore<S> {
 
     fn record(&self, from: u64, limit: usize) -> Result<Vec<RecordRow>, StoreFault> {
         self.read(|inner| inner.record(from, limit))
+    }
+
+    fn newest_head(&self) -> Result<Option<HeadRow>, StoreFault> {
+        self.read(S::newest_head)
+    }
+
+    fn heads(&self, from: u64, limit: usize) -> Result<Vec<HeadRow>, StoreFault> {
+        self.read(|inner| inner.heads(from, limit))
+    }
+
+    fn watch_heads(&self) -> watch::Receiver<Option<HeadRow>> {
+        self.inner.watch_heads()
+    }
+
+    fn frontier(&self) -> Result<Frontier, StoreFault> {
+        self.read(S::frontier)
+    }
+
+    fn tree_hashes(&self, level: u8, from: u64, count: u16) -> Result<Vec<Hash>, StoreFault> {
+        self.read(|inner| inner.tree_hashes(level, from, count))
     }
 
     fn record_len(&self) -> Result<u64, StoreFault> {

@@ -6,6 +6,12 @@ use lychgate_core::receipt::Salt;
 use lychgate_core::signed::KeyId;
 use lychgate_core::{Code, ConsequenceClass, Digest, Epochs, State, Timestamp};
 
+use std::sync::Arc;
+
+use lychgate_keys::SigningKey;
+use lychgate_ledger::{Checkpoint, Hash, KeyName, SignedCheckpoint, VerifierKey};
+
+use crate::ledger::{HeadSigner, SignRefused};
 use crate::row::Grant;
 use crate::txn::*;
 use crate::{Committed, Rejected, Store, StoreFault};
@@ -52,6 +58,33 @@ pub const EPOCHS: Epochs = Epochs {
     authority_epoch: 0,
     revocation_epoch: 0,
 };
+
+/// The log of the test stores.
+pub const ORIGIN: &str = "lychgate/test";
+
+/// Signs heads as the gate's own signer does, with a key everybody knows.
+#[derive(Debug)]
+pub struct TestSigner(SigningKey);
+
+impl HeadSigner for TestSigner {
+    fn sign_head(&self, size: u64, root: Hash) -> Result<Vec<u8>, SignRefused> {
+        let head = Checkpoint::new(ORIGIN, size, root).unwrap();
+        let signed = SignedCheckpoint::sign(head, &self.0).unwrap();
+        Ok(signed.to_string().into_bytes())
+    }
+}
+
+/// The signer of the test stores.
+pub fn signer() -> Arc<dyn HeadSigner> {
+    Arc::new(TestSigner(SigningKey::from_seed(&[5; 32]).unwrap()))
+}
+
+/// Believes what [`signer`] signs.
+pub fn log_key() -> VerifierKey {
+    let public = SigningKey::from_seed(&[5; 32]).unwrap().public();
+    let kind = lychgate_ledger::note::SignatureKind::Ed25519;
+    VerifierKey::new(KeyName::new(ORIGIN).unwrap(), kind, public).unwrap()
+}
 
 pub fn entry(text: &str) -> Entry {
     Entry {

@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use lychgate_core::id::{ActId, TicketId};
 use lychgate_core::{Digest, State, Timestamp};
+use lychgate_ledger::{Frontier, Hash};
+use tokio::sync::watch;
 
 use super::Place;
 use super::world::World;
@@ -16,7 +18,10 @@ use crate::{Pending, Store};
 
 /// A store in memory. It lasts as long as one clone of it, and is a [`Place`] that finds the same world again.
 #[derive(Clone, Debug, Default)]
-pub struct MemoryStore(Arc<Mutex<World>>);
+pub struct MemoryStore {
+    world: Arc<Mutex<World>>,
+    heads: Arc<watch::Sender<Option<HeadRow>>>,
+}
 
 impl MemoryStore {
     /// An empty one.
@@ -25,7 +30,7 @@ impl MemoryStore {
     }
 
     fn look<T>(&self, look: impl FnOnce(&World) -> T) -> Result<T, StoreFault> {
-        Ok(look(&self.0.lock().unwrap()))
+        Ok(look(&self.world.lock().unwrap()))
     }
 }
 
@@ -37,11 +42,17 @@ impl Place for MemoryStore {
 
 impl Store for MemoryStore {
     fn commit(&self, txn: Txn) -> Pending {
-        let mut world = self.0.lock().unwrap();
+        let mut world = self.world.lock().unwrap();
         let mut next = world.clone();
         Pending::ready(Ok(match next.transaction(txn) {
             Ok(done) => {
                 *world = next;
+                let newest = world.heads.last().cloned();
+                self.heads.send_if_modified(|seen| {
+                    let grown = *seen != newest;
+                    *seen = newest;
+                    grown
+                });
                 Committed::Done(done)
             }
             Err(why) => Committed::Rejected(why),
@@ -49,7 +60,7 @@ impl Store for MemoryStore {
     }
 
     fn note_delivered(&self, act: ActId) {
-        self.0.lock().unwrap().delivered(act);
+        self.world.lock().unwrap().delivered(act);
     }
 
     fn protected_state(&self) -> Result<ProtectedState, StoreFault> {
@@ -161,10 +172,46 @@ impl Store for MemoryStore {
                 .take(limit)
                 .map(|(index, line)| RecordRow {
                     index,
-                    bytes: line.bytes.clone(),
+                    bytes: Some(line.bytes.clone()),
                     leaf: line.leaf,
                 })
                 .collect()
+        })
+    }
+
+    fn newest_head(&self) -> Result<Option<HeadRow>, StoreFault> {
+        self.look(|world| world.heads.last().cloned())
+    }
+
+    fn heads(&self, from: u64, limit: usize) -> Result<Vec<HeadRow>, StoreFault> {
+        let kept = |head: &&HeadRow| head.size >= from;
+        self.look(|world| {
+            world
+                .heads
+                .iter()
+                .filter(kept)
+                .take(limit)
+                .cloned()
+                .collect()
+        })
+    }
+
+    fn watch_heads(&self) -> watch::Receiver<Option<HeadRow>> {
+        self.heads.subscribe()
+    }
+
+    fn frontier(&self) -> Result<Frontier, StoreFault> {
+        self.look(|world| world.record.iter().map(|line| line.leaf).collect())
+    }
+
+    fn tree_hashes(&self, level: u8, from: u64, count: u16) -> Result<Vec<Hash>, StoreFault> {
+        let width = 1usize
+            .checked_shl(8 * u32::from(level))
+            .unwrap_or(usize::MAX);
+        self.look(|world| {
+            let all = world.record.chunks_exact(width);
+            let roots = all.map(|lines| lychgate_ledger::root(lines.iter().map(|line| line.leaf)));
+            roots.skip(from as usize).take(count.into()).collect()
         })
     }
 

@@ -8,6 +8,7 @@
 pub mod answers;
 pub mod escalation;
 mod faulty;
+pub mod heads;
 pub mod lasting;
 pub mod make;
 mod memory;
@@ -66,6 +67,10 @@ macro_rules! conformance {
             answers::a_denial_says_whose_answer_was_given,
             answers::what_was_signed_is_kept,
             answers::acts_are_listed_by_state_and_in_order,
+            heads::every_line_is_covered_by_a_signed_head,
+            heads::a_head_is_seen_after_its_commit,
+            heads::every_line_and_every_growth_is_proved,
+            heads::reopening_goes_on_with_the_same_tree,
             lasting::reopening_finds_everything,
             lasting::reopening_revives_nothing,
             lasting::dropping_writes_what_is_queued,

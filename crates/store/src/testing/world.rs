@@ -20,6 +20,7 @@ pub(super) struct World {
     pub(super) revoked: BTreeMap<String, Timestamp>,
     pub(super) applied: Option<AppliedRow>,
     pub(super) record: Vec<Entry>,
+    pub(super) heads: Vec<HeadRow>,
 }
 
 impl Default for World {
@@ -44,6 +45,7 @@ impl Default for World {
             revoked: BTreeMap::new(),
             applied: None,
             record: Vec::new(),
+            heads: Vec::new(),
         }
     }
 }
@@ -83,10 +85,21 @@ impl World {
         };
         self.held.last_time = self.at(now);
         self.record.extend(receipts);
+        self.seal();
         Ok(Done {
             first_index,
             epochs: self.held.epochs,
         })
+    }
+
+    /// Each transaction is a group of its own.
+    fn seal(&mut self) {
+        let size = self.record.len() as u64;
+        if self.heads.last().map_or(0, |head| head.size) < size {
+            let root = lychgate_ledger::root(self.record.iter().map(|line| line.leaf));
+            let note = super::make::signer().sign_head(size, root).unwrap();
+            self.heads.push(HeadRow { size, note });
+        }
     }
 
     fn at(&self, now: Timestamp) -> Timestamp {
