@@ -12,6 +12,7 @@ use crate::check;
 use crate::diagnostics::Problem;
 use crate::model::{Agent, Limits, Model, Principal, Profile, Purpose};
 use crate::server::{Registry, Server};
+use crate::telemetry::Telemetry;
 
 /// A configuration as it was applied, with every pinned definition in it.
 pub struct Applied {
@@ -138,6 +139,12 @@ impl Applied {
     #[must_use]
     pub fn limits(&self) -> &Limits {
         &self.model.limits
+    }
+
+    /// What the gate tells of itself, and to whom.
+    #[must_use]
+    pub fn telemetry(&self) -> &Telemetry {
+        &self.model.telemetry
     }
 
     /// What the operator vouches for; `None` leaves provenance UNKNOWN.

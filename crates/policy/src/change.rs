@@ -1,6 +1,7 @@
 //! What a new configuration narrows and widens (PROFILE §10): what widens wants the approver. In doubt it widens.
 
 mod server;
+mod telemetry;
 
 use std::collections::BTreeSet;
 
@@ -135,6 +136,7 @@ fn compare(old: &Model, new: &Model, list: &mut List) {
     allow(old, new, list);
     roots(old, new, list);
     jurisdictions(old, new, list);
+    telemetry::changes(&old.telemetry, &new.telemetry, list);
     server::servers(old, new, list);
 }
 

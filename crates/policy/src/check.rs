@@ -17,6 +17,7 @@ pub(crate) fn check(model: &Model) -> Vec<Problem> {
     let mut found = Vec::new();
     heads(model, &mut found);
     limits(&model.limits, &mut found);
+    crate::telemetry::check(&model.telemetry, &mut found);
     for (name, root) in &model.roots {
         word(&["roots", name], "root", name, &mut found);
         absolute(&["roots", name, "path"], &root.path, &mut found);

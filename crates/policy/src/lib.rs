@@ -11,6 +11,7 @@
 //! - [`judge`]: the `strict` and `balanced` tables (PROFILE §2, §9)
 //! - [`changes`]: what a new configuration narrows and widens (PROFILE §10)
 //! - [`Definition`], [`propose`], [`Library`]: a server's tools, and the entries proposed for them
+//! - [`Telemetry`]: what the gate tells of itself, and to whom
 //! - [`edit`], [`template`]: the text of the configuration file, comments kept
 
 mod applied;
@@ -29,6 +30,7 @@ mod propose;
 mod reach;
 mod schema;
 mod server;
+mod telemetry;
 mod tool;
 
 pub use applied::{Applied, SnapshotFault, allowlisted, passed_names};
@@ -46,4 +48,5 @@ pub use propose::{Proposed, propose};
 pub use reach::{PathRefused, Paths, Reach, Scope, Target, Unresolved};
 pub use schema::SchemaFault;
 pub use server::{Resolution, Root, Server};
+pub use telemetry::Telemetry;
 pub use tool::{Roles, ToolEntry};

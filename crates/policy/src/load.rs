@@ -2,6 +2,7 @@
 
 mod read;
 mod server;
+mod telemetry;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -185,6 +186,7 @@ fn root(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Model {
         roots: roots(reader, top),
         destinations: destinations(reader, top),
         jurisdictions,
+        telemetry: telemetry::telemetry(reader, top),
         servers: server::servers(reader, top),
     }
 }
@@ -330,7 +332,7 @@ fn destinations(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> BTreeMap<Stri
 /// The largest pin file, in bytes.
 const PIN_BYTES: usize = 16 << 20;
 
-const TOP_KEYS: [&str; 13] = [
+const TOP_KEYS: [&str; 14] = [
     "version",
     "profile",
     "unattended",
@@ -343,5 +345,6 @@ const TOP_KEYS: [&str; 13] = [
     "roots",
     "destinations",
     "jurisdictions",
+    "telemetry",
     "servers",
 ];

@@ -7,6 +7,8 @@ use lychgate_core::json::Value;
 use lychgate_core::{ConsequenceClass, Digest};
 use serde::{Deserialize, Serialize};
 
+use crate::telemetry::Telemetry;
+
 /// Which table of provenance and consequence rules holds (PROFILE §2, §9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -168,6 +170,9 @@ pub(crate) struct Model {
     pub(crate) destinations: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) jurisdictions: Option<Vec<String>>,
+    /// A digest of the time before the table stays as it was.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(crate) telemetry: Telemetry,
     pub(crate) servers: BTreeMap<String, ServerModel>,
 }
 
@@ -334,6 +339,10 @@ impl ToolModel {
             enabled: true,
         }
     }
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 const fn yes() -> bool {
