@@ -9,6 +9,7 @@ use lychgate_core::{Digest, Timestamp};
 use lychgate_ledger::{Frontier, Hash};
 use tokio::sync::{oneshot, watch};
 
+use crate::meter::Load;
 use crate::outcome::{Committed, StoreFault};
 use crate::row::{
     ActQuery, ActRow, AppliedRow, Counts, HeadRow, ProtectedState, RecordRow, Revocation,
@@ -175,6 +176,11 @@ pub trait Store: Send + Sync + 'static {
 
     /// Follows the newest head: each value is durable when it is seen. A slow reader sees the latest one only.
     fn watch_heads(&self) -> watch::Receiver<Option<HeadRow>>;
+
+    /// How busy the store is, for metrics alone.
+    fn load(&self) -> Load {
+        Load::default()
+    }
 
     /// The tree over the record, as kept (RFC 9162 §2.1.2).
     ///

@@ -10,11 +10,13 @@
 //! - [`outcome`]: what a commit resolves to: committed, [`Rejected`], or a [`StoreFault`]
 //! - [`row`]: what reads give back
 //! - [`ledger`]: what makes the record provable: the signer of its heads, its tiles
+//! - [`meter`]: how busy a store is
 //! - [`sqlite`]: the store on one SQLite file, one writer thread, group commit
 //! - `testing` (feature `testing`): the conformance suite that every backend passes, and a store that fails on request
 
 pub mod contract;
 pub mod ledger;
+pub mod meter;
 pub mod outcome;
 pub mod row;
 pub mod sqlite;
@@ -24,6 +26,7 @@ pub mod txn;
 
 pub use contract::{Answer, Pending, Store};
 pub use ledger::{HeadSigner, SignRefused, StoreTiles};
+pub use meter::Load;
 pub use outcome::{Committed, Done, Rejected, StoreFault, Which};
 pub use row::{
     ActQuery, ActRow, AppliedRow, Counts, Grant, HeadRow, ProtectedState, RecordRow, Revocation,

@@ -143,6 +143,10 @@ fn a_full_queue_answers_busy_and_commits_the_rest() {
         .count();
     assert!(busy >= 12 && busy + done == 20, "{busy} busy, {done} done");
     assert_eq!(store.record_len().unwrap(), done as u64);
+    let load = store.load();
+    let counted = (load.transactions, load.busy, load.queued, load.capacity);
+    assert_eq!(counted, (done as u64, busy as u64, 0, 4));
+    assert!(load.groups.iter().sum::<u64>() >= 1);
 }
 
 #[test]

@@ -32,6 +32,7 @@ use self::tree::Tree;
 use self::writer::Shared;
 use crate::contract::{Pending, Store};
 use crate::ledger::HeadSigner;
+use crate::meter::Load;
 use crate::outcome::StoreFault;
 use crate::row::{
     ActQuery, ActRow, AppliedRow, Counts, HeadRow, ProtectedState, RecordRow, Revocation,
@@ -215,6 +216,10 @@ impl Store for SqliteStore {
 
     fn watch_heads(&self) -> watch::Receiver<Option<HeadRow>> {
         self.heads.clone()
+    }
+
+    fn load(&self) -> Load {
+        self.shared.load()
     }
 
     fn frontier(&self) -> Result<Frontier, StoreFault> {

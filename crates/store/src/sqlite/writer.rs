@@ -13,6 +13,7 @@ use super::column::Stop;
 use super::head::Head;
 use super::tree::{Grown, Tree};
 use crate::contract::{Answer, Pending};
+use crate::meter::{Load, Meter};
 use crate::outcome::{Committed, StoreFault};
 use crate::row::ProtectedState;
 use crate::txn::Txn;
@@ -26,6 +27,7 @@ pub(super) struct Shared {
     protected: Mutex<ProtectedState>,
     capacity: usize,
     group: usize,
+    meter: Meter,
 }
 
 #[derive(Debug, Default)]
@@ -50,11 +52,17 @@ impl Shared {
             protected: Mutex::new(protected),
             capacity: capacity.max(1),
             group: group.max(1),
+            meter: Meter::new(),
         }
     }
 
     pub(super) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
+    }
+
+    pub(super) fn load(&self) -> Load {
+        let queued = lock(&self.queue).jobs.len();
+        self.meter.read(queued, self.capacity)
     }
 
     pub(super) fn protected(&self) -> ProtectedState {
@@ -68,6 +76,7 @@ impl Shared {
             return Pending::ready(Err(StoreFault::Closed));
         }
         if queue.jobs.len() >= self.capacity {
+            self.meter.busy();
             return Pending::ready(Err(StoreFault::Busy));
         }
         let (answer, pending) = Pending::new();
@@ -266,6 +275,7 @@ fn attempt(
     };
     execute(connection, "COMMIT").map_err(|_| Failure::Commit)?;
     *lock(&shared.protected) = head.protected;
+    shared.meter.group(txns.len());
     if let Some(grown) = grown {
         tree.keep(grown);
     }

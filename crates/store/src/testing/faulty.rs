@@ -203,6 +203,10 @@ impl<S: Store> Store for FaultyStore<S> {
         self.inner.watch_heads()
     }
 
+    fn load(&self) -> crate::Load {
+        self.inner.load()
+    }
+
     fn frontier(&self) -> Result<Frontier, StoreFault> {
         self.read(S::frontier)
     }
