@@ -10,7 +10,7 @@ use lychgate_core::json::{self, CaseRule};
 
 use crate::check;
 use crate::diagnostics::Problem;
-use crate::model::{Agent, Limits, Model, Principal, Profile, Purpose};
+use crate::model::{Agent, Limits, Model, Principal, Profile, Purpose, Reconcile};
 use crate::server::{Registry, Server};
 use crate::telemetry::Telemetry;
 
@@ -139,6 +139,12 @@ impl Applied {
     #[must_use]
     pub fn limits(&self) -> &Limits {
         &self.model.limits
+    }
+
+    /// When an act in doubt is looked up at its destination.
+    #[must_use]
+    pub fn reconcile(&self) -> &Reconcile {
+        &self.model.reconcile
     }
 
     /// What the gate tells of itself, and to whom.

@@ -133,6 +133,9 @@ fn compare(old: &Model, new: &Model, list: &mut List) {
         (_, Some(_)) => list.widens("what the operator vouches for changes".to_owned()),
     }
     limits(&old.limits, &new.limits, list);
+    if old.reconcile != new.reconcile {
+        list.neutral("when acts in doubt are looked up changes".to_owned());
+    }
     allow(old, new, list);
     roots(old, new, list);
     jurisdictions(old, new, list);

@@ -4,13 +4,14 @@
 
 mod entry;
 mod names;
+mod read_back;
 
 use std::path::{Component, Path};
 
 use lychgate_core::json::Value;
 
 use crate::diagnostics::{Problem, nearest, quoted};
-use crate::model::{Limits, Model, ServerModel};
+use crate::model::{Limits, Model, Reconcile, ServerModel};
 
 /// Every problem of meaning.
 pub(crate) fn check(model: &Model) -> Vec<Problem> {
@@ -18,6 +19,7 @@ pub(crate) fn check(model: &Model) -> Vec<Problem> {
     heads(model, &mut found);
     limits(&model.limits, &mut found);
     crate::telemetry::check(&model.telemetry, &mut found);
+    reconcile(&model.reconcile, &mut found);
     for (name, root) in &model.roots {
         word(&["roots", name], "root", name, &mut found);
         absolute(&["roots", name, "path"], &root.path, &mut found);
@@ -66,6 +68,10 @@ fn heads(model: &Model, found: &mut Vec<Problem>) {
             ));
         }
     }
+    if model.agent.id == crate::RECONCILER {
+        let message = format!("agent id `{}` is the gate's own", crate::RECONCILER);
+        found.push(Problem::new(&["agent", "id"], message));
+    }
     if model.vouch.is_some_and(|source| !source.trusted()) {
         found.push(Problem::new(
             &["provenance", "vouch"],
@@ -102,6 +108,21 @@ fn limits(limits: &Limits, found: &mut Vec<Problem>) {
             found.push(Problem::new(
                 &["limits", key],
                 format!("`{key}` must be from {least} to {most}"),
+            ));
+        }
+    }
+}
+
+fn reconcile(reconcile: &Reconcile, found: &mut Vec<Problem>) {
+    for (key, value, least, most) in [
+        ("first", reconcile.first, 100, 3_600_000),
+        ("most", reconcile.most, reconcile.first, 86_400_000),
+        ("deadline", reconcile.deadline, reconcile.first, 604_800_000),
+    ] {
+        if !(least..=most).contains(&value) {
+            found.push(Problem::new(
+                &["reconcile", key],
+                format!("`{key}` must be from {least} ms to {most} ms"),
             ));
         }
     }

@@ -28,6 +28,7 @@ mod model;
 mod profile;
 mod propose;
 mod reach;
+mod read_back;
 mod schema;
 mod server;
 mod telemetry;
@@ -41,11 +42,12 @@ pub use init::{InitRoot, template};
 pub use library::Library;
 pub use load::{Pins, load};
 pub use model::{
-    Agent, ErrorMeaning, Idempotency, Kind, Limits, Principal, Profile, Purpose, Role,
+    Agent, ErrorMeaning, Idempotency, Kind, Limits, Principal, Profile, Purpose, Reconcile, Role,
 };
 pub use profile::{Finding, Situation, judge, strictest};
 pub use propose::{Proposed, propose};
 pub use reach::{PathRefused, Paths, Reach, Scope, Target, Unresolved};
+pub use read_back::{Planned, RECONCILER, ReadBack, Reading};
 pub use schema::SchemaFault;
 pub use server::{Resolution, Root, Server};
 pub use telemetry::Telemetry;

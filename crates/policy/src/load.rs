@@ -1,6 +1,7 @@
 //! From the text of `lychgate.toml` and the pinned definitions to an [`Applied`].
 
 mod read;
+mod read_back;
 mod server;
 mod telemetry;
 
@@ -15,7 +16,7 @@ use crate::applied::Applied;
 use crate::definition::Definition;
 use crate::diagnostics::{Diagnostic, Diagnostics, Problem};
 use crate::model::{
-    Agent, Limits, Model, ObjectType, Principal, Profile, Purpose, RootModel, ToolModel,
+    Agent, Limits, Model, ObjectType, Principal, Profile, Purpose, Reconcile, RootModel, ToolModel,
 };
 
 /// The raw bytes of `pins/<server>.json`, by server name.
@@ -183,6 +184,7 @@ fn root(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Model {
         purposes: purposes(reader, top),
         vouch,
         limits: limits(reader, top),
+        reconcile: reconcile(reader, top),
         roots: roots(reader, top),
         destinations: destinations(reader, top),
         jurisdictions,
@@ -307,6 +309,21 @@ fn limits(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Limits {
     limits
 }
 
+fn reconcile(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Reconcile {
+    let mut reconcile = Reconcile::default();
+    let Some(section) = reader.table(top, "reconcile", &["first", "most", "deadline"]) else {
+        return reconcile;
+    };
+    for (key, slot) in [
+        ("first", &mut reconcile.first),
+        ("most", &mut reconcile.most),
+        ("deadline", &mut reconcile.deadline),
+    ] {
+        *slot = reader.duration(&section, key).unwrap_or(*slot);
+    }
+    reconcile
+}
+
 fn roots(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> BTreeMap<String, RootModel> {
     let mut found = BTreeMap::new();
     for section in reader.tables(top, "roots", &["path", "recoverable"]) {
@@ -332,7 +349,7 @@ fn destinations(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> BTreeMap<Stri
 /// The largest pin file, in bytes.
 const PIN_BYTES: usize = 16 << 20;
 
-const TOP_KEYS: [&str; 14] = [
+const TOP_KEYS: [&str; 15] = [
     "version",
     "profile",
     "unattended",
@@ -342,6 +359,7 @@ const TOP_KEYS: [&str; 14] = [
     "purposes",
     "provenance",
     "limits",
+    "reconcile",
     "roots",
     "destinations",
     "jurisdictions",

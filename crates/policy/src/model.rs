@@ -7,6 +7,7 @@ use lychgate_core::json::Value;
 use lychgate_core::{ConsequenceClass, Digest};
 use serde::{Deserialize, Serialize};
 
+use crate::read_back::ReadBack;
 use crate::telemetry::Telemetry;
 
 /// Which table of provenance and consequence rules holds (PROFILE §2, §9).
@@ -166,6 +167,8 @@ pub(crate) struct Model {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) vouch: Option<SourceType>,
     pub(crate) limits: Limits,
+    #[serde(default, skip_serializing_if = "Reconcile::is_usual")]
+    pub(crate) reconcile: Reconcile,
     pub(crate) roots: BTreeMap<String, RootModel>,
     pub(crate) destinations: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -254,6 +257,34 @@ impl Default for Limits {
     }
 }
 
+/// When an act in doubt is looked up at its destination (PROFILE §5). Milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reconcile {
+    /// How long after the answer was lost it is first asked for. Each further wait is twice the one before.
+    pub first: u64,
+    /// The longest wait between two questions.
+    pub most: u64,
+    /// From here on nothing more is asked and a person must say.
+    pub deadline: u64,
+}
+
+impl Reconcile {
+    fn is_usual(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Default for Reconcile {
+    fn default() -> Self {
+        Self {
+            first: 2_000,
+            most: 300_000,
+            deadline: 3_600_000,
+        }
+    }
+}
+
 /// A declared part of the file system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -310,6 +341,8 @@ pub(crate) struct ToolModel {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) timeout: Option<u64>,
     pub(crate) idempotency: Idempotency,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) read_back: Option<ReadBack>,
     pub(crate) case_variants: bool,
     pub(crate) enabled: bool,
 }
@@ -335,6 +368,7 @@ impl ToolModel {
             errors: None,
             timeout: None,
             idempotency: Idempotency::None,
+            read_back: None,
             case_variants: false,
             enabled: true,
         }

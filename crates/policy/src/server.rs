@@ -161,6 +161,16 @@ impl Server {
         self.tools.get(function)
     }
 
+    /// Whether the catalogue names the function as one that reads back: the gate's own agent may call it.
+    #[must_use]
+    pub fn reads_back(&self, function: &str) -> bool {
+        let rules = self
+            .tools
+            .values()
+            .filter_map(|tool| tool.read_back.as_ref());
+        rules.into_iter().any(|rule| rule.tool == function)
+    }
+
     /// Every pinned function, by name.
     pub fn tools(&self) -> impl ExactSizeIterator<Item = &ToolEntry> {
         self.tools.values()

@@ -10,6 +10,7 @@ use lychgate_core::{ConsequenceClass, Digest};
 
 use crate::definition::definition_digest;
 use crate::model::{ErrorMeaning, Idempotency, Role, Rule, ServerModel, ToolModel};
+use crate::read_back::ReadBack;
 use crate::schema::{self, SchemaFault};
 
 /// What the catalogue says of one function or method.
@@ -36,6 +37,8 @@ pub struct ToolEntry {
     pub timeout: Duration,
     /// Whether the gate sends an idempotency key.
     pub idempotency: Idempotency,
+    /// How an act whose answer was lost is looked up.
+    pub read_back: Option<ReadBack>,
     /// Whether argument keys may differ in case alone.
     pub case_variants: bool,
     /// False: withheld from the client.
@@ -79,6 +82,7 @@ impl ToolEntry {
             errors: model.errors.unwrap_or(server.errors),
             timeout: Duration::from_millis(model.timeout.unwrap_or(server.timeout)),
             idempotency: model.idempotency,
+            read_back: model.read_back.clone(),
             case_variants: model.case_variants,
             enabled: model.enabled,
             catalogued,

@@ -224,6 +224,11 @@ fn tool(
         &old.idempotency,
         &new.idempotency,
     );
+    list.doubt(
+        &format!("{what}: how it is read back"),
+        &old.read_back,
+        &new.read_back,
+    );
     list.switch(
         &format!("{what}: case_variants"),
         old.case_variants,

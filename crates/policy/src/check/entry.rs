@@ -4,7 +4,7 @@ use lychgate_core::ConsequenceClass;
 use lychgate_core::json::Value;
 use lychgate_core::name::is_name;
 
-use super::absolute;
+use super::{absolute, read_back};
 use crate::definition::definition_digest;
 use crate::diagnostics::{Problem, nearest, quoted};
 use crate::model::{Kind, Model, Rule, ServerModel, ToolModel};
@@ -32,6 +32,7 @@ pub(super) fn entries(name: &str, server: &ServerModel, model: &Model, found: &m
                     ..entry
                 }
                 .check(model, found);
+                read_back::read_back(name, server, function, tool, found);
             }
         }
     }
@@ -68,6 +69,10 @@ pub(super) fn entries(name: &str, server: &ServerModel, model: &Model, found: &m
         }
         if !tool.aliases.is_empty() {
             found.push(entry.problem(&["aliases"], "a method has no aliases"));
+        }
+        if tool.read_back.is_some() {
+            let message = "a method has no `read_back`: only tools are looked up";
+            found.push(entry.problem(&["read_back"], message));
         }
         entry.check(model, found);
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use lychgate_core::json::{Number, Value};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -38,6 +39,11 @@ impl<'a, 'i> Section<'a, 'i> {
 
     pub(super) fn has(&self, key: &str) -> bool {
         self.get(key).is_some()
+    }
+
+    pub(super) fn is_table(&self, key: &str) -> bool {
+        self.get(key)
+            .is_some_and(|value| value.get_ref().as_table().is_some())
     }
 
     pub(super) fn keys(&self) -> impl Iterator<Item = &'a str> {
@@ -231,6 +237,24 @@ impl<'t> Reader<'t> {
             self.wrong(section, key, "a whole number from 0");
         }
         value
+    }
+
+    /// A text, a whole number or a truth value, as JSON has them.
+    pub(super) fn scalar(&mut self, section: &Section<'_, '_>, key: &str) -> Option<Value> {
+        let value = section.get(key)?.get_ref();
+        let whole = || {
+            let whole = value.as_integer()?;
+            let whole = i64::from_str_radix(whole.as_str(), whole.radix()).ok()?;
+            Number::from_i64(whole).map(Value::Number)
+        };
+        let text = || value.as_str().map(Value::from);
+        let found = text()
+            .or_else(|| value.as_bool().map(Value::Bool))
+            .or_else(whole);
+        if found.is_none() {
+            self.wrong(section, key, "a text, a whole number or a truth value");
+        }
+        found
     }
 
     /// A duration such as `500ms`, `10s`, `15m`, `1h`, in milliseconds.

@@ -7,6 +7,7 @@ use lychgate_core::digest::Algorithm;
 use lychgate_core::{ConsequenceClass, Digest};
 
 use super::read::{Reader, Section};
+use super::read_back::read_back;
 use crate::model::{ErrorMeaning, Idempotency, Kind, Role, Rule, ServerModel, ToolModel};
 
 pub(super) fn servers(
@@ -104,6 +105,7 @@ fn entry(reader: &mut Reader<'_>, section: &Section<'_, '_>) -> ToolModel {
         idempotency: reader
             .word(section, "idempotency", &IDEMPOTENCY)
             .unwrap_or(Idempotency::None),
+        read_back: read_back(reader, section),
         case_variants: reader.flag(section, "case_variants").unwrap_or(false),
         enabled: reader.flag(section, "enabled").unwrap_or(true),
     }
@@ -156,7 +158,7 @@ const SERVER_KEYS: [&str; 12] = [
     "methods",
 ];
 
-const TOOL_KEYS: [&str; 15] = [
+const TOOL_KEYS: [&str; 16] = [
     "definition",
     "class",
     "act_type",
@@ -170,6 +172,7 @@ const TOOL_KEYS: [&str; 15] = [
     "errors",
     "timeout",
     "idempotency",
+    "read_back",
     "case_variants",
     "enabled",
 ];
