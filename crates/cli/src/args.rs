@@ -1,6 +1,7 @@
 //! Every flag, once: what is parsed, and what help, man pages and completions say.
 
 mod each;
+mod ledger;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -13,6 +14,7 @@ use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use lychgate_core::display::escape;
 
 pub(crate) use self::each::*;
+pub(crate) use self::ledger::*;
 use crate::terminal::{Style, Terminal, styled, text};
 
 /// Lychgate: this exact act, once, or not at all.
@@ -97,6 +99,8 @@ pub(crate) enum Command {
     Gate(Gate),
     /// List, rotate and export keys
     Keys(Keys),
+    /// Check a receipt that somebody sent you, offline, trusting nobody here
+    Verify(Verify),
     /// Print the canonical bytes (RFC 8785) of the JSON on standard input
     Canon(Canon),
     /// Print the digest of the JSON on standard input

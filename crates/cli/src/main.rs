@@ -14,6 +14,7 @@ mod outcome;
 mod passphrase;
 mod places;
 mod terminal;
+mod told;
 mod tour;
 
 use std::process::ExitCode;

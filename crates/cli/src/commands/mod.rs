@@ -16,6 +16,7 @@ mod pending;
 mod pin;
 mod reconcile;
 mod ticket;
+mod verify;
 
 use crate::args::{Cli, Command};
 use crate::outcome::{Outcome, Stop};
@@ -51,6 +52,7 @@ pub(crate) fn run(cli: Cli, terminal: &mut Terminal) -> Outcome {
         }
         Command::TourServer(args) => return crate::tour::server::run(args).map_err(Stop::fault),
         Command::Bench(args) => return bench::run(args, terminal),
+        Command::Verify(args) => return verify::run(args, terminal),
         _ => {}
     }
     let places = Places::find(common.config.as_deref(), common.state_dir.as_deref())?;
@@ -76,6 +78,8 @@ pub(crate) fn run(cli: Cli, terminal: &mut Terminal) -> Outcome {
         Command::Canon(_) | Command::Digest(_) | Command::Completions(_) | Command::Man(_) => {
             Ok(())
         }
-        Command::Tour(_) | Command::TourServer(_) | Command::Bench(_) => Ok(()),
+        Command::Tour(_) | Command::TourServer(_) | Command::Bench(_) | Command::Verify(_) => {
+            Ok(())
+        }
     }
 }
