@@ -1,5 +1,6 @@
 //! How the gate answers control requests.
 
+mod ledger;
 mod pending;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -70,6 +71,13 @@ async fn try_answer(door: &Arc<Door>, request: Request) -> Result<Response, Refu
                 bundle: String::from_utf8_lossy(&bytes).into_owned(),
             }
         }
+        Request::Ledger => Response::Ledger {
+            ledger: ledger::view(door)?,
+        },
+        Request::Records { from, limit } => ledger::records(door, from, limit)?,
+        Request::Heads { from, limit } => ledger::heads(door, from, limit)?,
+        Request::Leaves { from, count } => ledger::leaves(door, from, count)?,
+        Request::Proof { index, open } => ledger::proof(door, index, open)?,
         request => change(door, request).await?,
     })
 }

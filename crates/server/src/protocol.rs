@@ -4,6 +4,7 @@
 //! passphrase typed meanwhile and the change itself can share one; they need not. [`Request::Mcp`] and a following
 //! [`Request::Acts`] take the rest of the connection.
 
+mod ledger;
 mod view;
 
 use lychgate_core::id::{ActId, TicketId};
@@ -18,6 +19,7 @@ use lychgate_keys::verdict::{
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+pub use self::ledger::{LedgerView, MOST_HEADS, MOST_LEAVES, MOST_RECORDS, RecordLine};
 pub use self::view::{
     ActView, Bytes, ChangeView, Class, Configuration, DiagnosticView, Effect, NotBytes, Plan,
     Refusal, SignedObjects, Status, Ticket, TicketSummary,
@@ -121,6 +123,36 @@ pub enum Request {
     },
     /// The trust bundle. Answered with [`Response::Trust`].
     Trust,
+    /// How the log stands. Answered with [`Response::Ledger`].
+    Ledger,
+    /// Records in their order, [`MOST_RECORDS`] at a time. Answered with [`Response::Records`].
+    Records {
+        /// The first one's number.
+        from: u64,
+        /// At most so many.
+        limit: u32,
+    },
+    /// The log's kept heads, smallest first, [`MOST_HEADS`] at a time. Answered with [`Response::Heads`].
+    Heads {
+        /// Only those of at least so many records.
+        from: u64,
+        /// At most so many.
+        limit: u32,
+    },
+    /// Leaf hashes as the kept tree has them, [`MOST_LEAVES`] at a time. Answered with [`Response::Leaves`].
+    Leaves {
+        /// The first one's number.
+        from: u64,
+        /// At most so many.
+        count: u16,
+    },
+    /// A record with its proof. Answered with [`Response::Proof`].
+    Proof {
+        /// The record's number.
+        index: u64,
+        /// Whether to open what it commits to.
+        open: bool,
+    },
 }
 
 /// What the gate answers.
@@ -208,6 +240,33 @@ pub enum Response {
     Trust {
         /// Its canonical text; see `lychgate_keys::TrustBundle::from_bytes`.
         bundle: String,
+    },
+    /// The log.
+    Ledger {
+        /// That.
+        ledger: LedgerView,
+    },
+    /// One page of the record.
+    Records {
+        /// In their order.
+        records: Vec<RecordLine>,
+        /// How many there are in all.
+        size: u64,
+    },
+    /// One page of the heads.
+    Heads {
+        /// Signed notes, smallest first.
+        heads: Vec<Bytes>,
+    },
+    /// Leaf hashes.
+    Leaves {
+        /// 32 bytes each.
+        leaves: Vec<Bytes>,
+    },
+    /// A record with its proof.
+    Proof {
+        /// A `lychgate_ledger::ReceiptProof`'s canonical bytes.
+        proof: Bytes,
     },
     /// No.
     Refused(Refusal),
