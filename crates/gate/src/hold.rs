@@ -17,7 +17,7 @@ use lychgate_store as store;
 use crate::approval::Claim;
 use crate::current::Current;
 use crate::gate::Gate;
-use crate::identity::Predecessor;
+use crate::identity::{Predecessor, likeness_of};
 use crate::receipts::source_of;
 use crate::session::Session;
 use crate::sink::FinalitySink as Sink;
@@ -40,6 +40,8 @@ pub struct HeldAct {
     pub(crate) current: Arc<Current>,
     pub(crate) act: CandidateAct,
     pub(crate) digest: Digest,
+    /// What equal calls have in common.
+    pub(crate) likeness: Digest,
     pub(crate) proposal: Proposal,
     pub(crate) connected: Connected,
     pub(crate) found: Found,
@@ -170,12 +172,14 @@ impl Gate {
             .as_ref()
             .map(|destination| self.seal_destination(act.candidate_act_id, destination))
             .transpose()?;
-        let predecessor = self.claim_predecessor(&proposal, &act);
+        let likeness = likeness_of(&act).ok_or(Code::FailClosed)?;
+        let predecessor = self.claim_predecessor(&proposal, &likeness);
         Ok(HeldAct {
             session: Arc::clone(session),
             current: Arc::clone(&current),
             act,
             digest,
+            likeness,
             proposal,
             connected,
             found,
@@ -229,7 +233,7 @@ impl Gate {
                 authorization_context_id: None,
             },
             agent: Agent {
-                agent_id: applied.agent().id.clone(),
+                agent_id: session.agent(&applied.agent().id).to_owned(),
                 runtime_id: self.id(),
                 model_id: None,
                 model_version: None,
@@ -264,9 +268,11 @@ impl Gate {
                 sequence: Some(nonce.count),
                 session_id: Some(session.holder().to_string()),
             },
-            instruction_provenance: applied.vouch().map(|source| InstructionProvenance {
-                source_type: Some(source),
-                ..InstructionProvenance::default()
+            instruction_provenance: session.source(applied.vouch()).map(|source| {
+                InstructionProvenance {
+                    source_type: Some(source),
+                    ..InstructionProvenance::default()
+                }
             }),
             finality_sink: FinalitySink {
                 sink_id: sink.id().to_owned(),

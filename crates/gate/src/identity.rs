@@ -1,11 +1,12 @@
 //! What an act is recognised by: what an approval of it is for, what equal calls have in common, what it repeats or
 //! continues (PROFILE §5, §11).
 
-use lychgate_core::act::CandidateAct;
+use lychgate_core::act::{ArgumentsDigest, CandidateAct, Destination, Principal, Tool};
 use lychgate_core::id::ActId;
 use lychgate_core::json::{self, Object, Value};
 use lychgate_core::{ConsequenceClass, Digest, jcs};
 use lychgate_intake::Proposal;
+use serde::Serialize;
 
 use crate::gate::Gate;
 use crate::hold::HeldAct;
@@ -35,7 +36,7 @@ impl HeldAct {
     /// What equal calls are recognised by; reads are exempt (PROFILE §5).
     pub(crate) fn twin(&self) -> Option<Digest> {
         let exempt = self.act.consequence_class == ConsequenceClass::Informational;
-        if exempt { None } else { twin_of(&self.act) }
+        (!exempt).then_some(self.likeness)
     }
 
     /// Whether it continues a round: then no equal call holds it back.
@@ -103,36 +104,34 @@ impl HeldAct {
 
 //= PROFILE §5: same principal, agent, tool, arguments, destination; not session or request id
 /// What equal calls have in common.
-fn twin_of(act: &CandidateAct) -> Option<Digest> {
-    let mut twin = Object::new();
-    twin.insert(
-        "principal".to_owned(),
-        json::to_value(&act.initiating_principal).ok()?,
-    );
-    twin.insert("agent".to_owned(), Value::from(act.agent.agent_id.as_str()));
-    twin.insert("tool".to_owned(), json::to_value(&act.tool).ok()?);
-    twin.insert(
-        "arguments".to_owned(),
-        json::to_value(&act.arguments_digest).ok()?,
-    );
-    twin.insert(
-        "destination".to_owned(),
-        json::to_value(&act.destination.clone().unwrap_or_default()).ok()?,
-    );
-    Some(Digest::sha256(&jcs::to_bytes(&Value::Object(twin))))
+pub(crate) fn likeness_of(act: &CandidateAct) -> Option<Digest> {
+    let bytes = json::to_canonical(&Likeness {
+        agent: &act.agent.agent_id,
+        arguments: &act.arguments_digest,
+        destination: act.destination.as_ref(),
+        principal: &act.initiating_principal,
+        tool: &act.tool,
+    });
+    bytes.ok().map(|bytes| Digest::sha256(&bytes))
+}
+
+#[derive(Serialize)]
+struct Likeness<'a> {
+    agent: &'a str,
+    arguments: &'a ArgumentsDigest,
+    destination: Option<&'a Destination>,
+    principal: &'a Principal,
+    tool: &'a Tool,
 }
 
 impl Gate {
     /// What the act repeats or continues, taken: of two equal live calls only one is the retry, or they would share an
     /// idempotency key and a destination that honours it would drop the second.
-    pub(crate) fn claim_predecessor(&self, proposal: &Proposal, act: &CandidateAct) -> Predecessor {
-        let Some(twin) = twin_of(act) else {
-            return Predecessor::None;
-        };
+    pub(crate) fn claim_predecessor(&self, proposal: &Proposal, likeness: &Digest) -> Predecessor {
         let mut known = self.predecessors();
         match &proposal.continuation {
             Some(continuation) => {
-                let round = round_key(continuation.request_state.as_deref(), &twin);
+                let round = round_key(continuation.request_state.as_deref(), likeness);
                 known
                     .rounds
                     .remove(&round)
@@ -140,26 +139,26 @@ impl Gate {
             }
             None => known
                 .reconciled
-                .remove(&twin)
+                .remove(likeness)
                 .map_or(Predecessor::None, Predecessor::Reconciled),
         }
     }
 
     /// An act ended before it was dispatched: a later one may name its predecessor.
     pub(crate) fn give_back(&self, held: &HeldAct) {
-        let Some(twin) = twin_of(&held.act) else {
-            return;
-        };
         let mut known = self.predecessors();
         match held.predecessor {
             Predecessor::Reconciled(act) => {
-                known.reconciled.entry(twin).or_insert(act);
+                known.reconciled.entry(held.likeness).or_insert(act);
             }
             Predecessor::Round(act) => {
                 let continuation = held.proposal.continuation.as_ref();
                 let state =
                     continuation.and_then(|continuation| continuation.request_state.as_deref());
-                known.rounds.entry(round_key(state, &twin)).or_insert(act);
+                known
+                    .rounds
+                    .entry(round_key(state, &held.likeness))
+                    .or_insert(act);
             }
             Predecessor::None | Predecessor::UnknownRound => {}
         }
@@ -167,13 +166,8 @@ impl Gate {
 }
 
 /// What a round is recognised by: the same call, and the state the server gave to carry back.
-pub(crate) fn round_key(request_state: Option<&str>, twin: &Digest) -> Digest {
-    let mut bytes = twin.bytes().to_vec();
+pub(crate) fn round_key(request_state: Option<&str>, likeness: &Digest) -> Digest {
+    let mut bytes = likeness.bytes().to_vec();
     bytes.extend_from_slice(request_state.unwrap_or_default().as_bytes());
     Digest::sha256(&bytes)
-}
-
-/// The twin of a stored or held act, for the rounds table.
-pub(crate) fn twin_for_round(act: &CandidateAct) -> Option<Digest> {
-    twin_of(act)
 }

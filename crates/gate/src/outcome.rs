@@ -3,15 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lychgate_core::id::{ActId, EffectId};
+use lychgate_core::id::ActId;
 use lychgate_core::receipt::ReceiptKind;
 use lychgate_core::{Code, State};
 use lychgate_store as store;
 
 use crate::gate::Gate;
 use crate::hold::HeldAct;
-use crate::identity::{round_key, twin_for_round};
+use crate::identity::round_key;
 use crate::ped::answer_label;
+use crate::receipts::Facts;
 use crate::sink::{Attempt, End};
 
 /// A settled attempt.
@@ -30,16 +31,14 @@ pub struct Settled {
 /// Leave to settle an indeterminate act when its answer comes after all.
 #[derive(Debug)]
 pub struct Late {
-    act: ActId,
-    effect: EffectId,
+    facts: Arc<Facts>,
 }
 
 impl Late {
     /// The answer has come.
     pub fn answered(self, end: End) -> Attempt {
         Attempt {
-            act: self.act,
-            effect: self.effect,
+            facts: self.facts,
             end,
             permitted_at: None,
         }
@@ -82,16 +81,15 @@ impl Gate {
     }
 
     async fn settle_attempt(self: &Arc<Self>, attempt: Attempt, answer: Option<&[u8]>) -> Settled {
-        let Attempt {
-            act, effect, end, ..
-        } = attempt;
+        let Attempt { facts, end, .. } = attempt;
+        let act = facts.act();
         let settled = |state, recorded, late| Settled {
             act,
             state,
             recorded,
             late,
         };
-        match self.commit_outcome(act, end, answer).await {
+        match self.commit_outcome(&facts, end, answer).await {
             Kept::Outcome => {}
             Kept::Beside(verdict) => return settled(verdict, true, None),
             Kept::Nothing => {
@@ -105,26 +103,28 @@ impl Gate {
             State::Effected if answer.is_some() => self.twins().undelivered(act, self.now()),
             _ => self.twins().close(act),
         }
-        let late = (end.state() == State::Indeterminate).then_some(Late { act, effect });
+        let late = (end.state() == State::Indeterminate).then_some(Late { facts });
         settled(end.state(), true, late)
     }
 
-    async fn commit_outcome(self: &Arc<Self>, act: ActId, end: End, answer: Option<&[u8]>) -> Kept {
-        let Ok(row) = self.row(act) else {
-            return Kept::Nothing;
-        };
-        if reconciled(row.state) {
-            return self.commit_beside(&row, end).await;
-        }
-        let Some(settle) = self.settlement(&row, end, answer) else {
+    async fn commit_outcome(
+        self: &Arc<Self>,
+        facts: &Facts,
+        end: End,
+        answer: Option<&[u8]>,
+    ) -> Kept {
+        let Some(settle) = self.settlement(facts, end, answer) else {
             return Kept::Nothing;
         };
         match self.commit_patiently(store::Txn::Settle(settle)).await {
             Ok(store::Committed::Done(_)) => Kept::Outcome,
             Ok(store::Committed::Rejected(why)) => {
-                // A person's verdict may have come in between.
-                match self.row(act) {
-                    Ok(row) if reconciled(row.state) => return self.commit_beside(&row, end).await,
+                // A person's verdict may have come before the answer.
+                let act = facts.act();
+                match self.row(act).map(|row| row.state) {
+                    Ok(verdict) if reconciled(verdict) => {
+                        return self.commit_beside(facts, verdict, end).await;
+                    }
                     _ => tracing::error!(%act, %why, "an outcome was rejected"),
                 }
                 Kept::Nothing
@@ -138,25 +138,26 @@ impl Gate {
 
     fn settlement(
         self: &Arc<Self>,
-        row: &store::ActRow,
+        facts: &Facts,
         end: End,
         answer: Option<&[u8]>,
     ) -> Option<store::Settle> {
-        let to = end.state();
-        let keeps = to == State::Effected && row.twin.is_some();
+        let (act, to) = (facts.act(), end.state());
+        let keeps = to == State::Effected && facts.watched;
         // An answer too large to keep, or that cannot be sealed, cannot be given again; an equal call is then refused
         // until reconciliation.
         let kept = answer.filter(|answer| keeps && answer.len() <= LARGEST_KEPT);
-        let sealed = kept.and_then(|answer| self.sealer().seal(&answer_label(row.id), answer).ok());
+        let sealed = kept.and_then(|answer| self.sealer().seal(&answer_label(act), answer).ok());
         let code = matches!(end, End::Unknown(_)).then_some(Code::TwinUnresolved);
         let receipt = self
-            .draft_of(ReceiptKind::Outcome, &self.current(), row, to)
+            .draft(ReceiptKind::Outcome, &self.current())
+            .facts(facts, to)
             .code(code)
             .detail(end.phrase())
             .entry()
             .ok()?;
         Some(store::Settle {
-            act: row.id,
+            act,
             to,
             answer: sealed,
             undelivered: keeps && answer.is_some(),
@@ -167,8 +168,8 @@ impl Gate {
     }
 
     /// A late answer to an act that a person has reconciled: the verdict stands, and the record says what came.
-    async fn commit_beside(self: &Arc<Self>, row: &store::ActRow, end: End) -> Kept {
-        let effect = row.state == State::ReconciledEffect;
+    async fn commit_beside(self: &Arc<Self>, facts: &Facts, verdict: State, end: End) -> Kept {
+        let effect = verdict == State::ReconciledEffect;
         let (contradicts, phrase) = match end {
             End::Unknown(_) => (false, "a late answer says nothing of the effect"),
             End::Effected if effect => (false, AGREES),
@@ -176,21 +177,22 @@ impl Gate {
             _ => (true, CONTRADICTS),
         };
         let receipt = self
-            .draft_of(ReceiptKind::Outcome, &self.current(), row, row.state)
+            .draft(ReceiptKind::Outcome, &self.current())
+            .facts(facts, verdict)
             .detail(phrase)
             .entry();
         let Ok(receipt) = receipt else {
             return Kept::Nothing;
         };
-        let (act, now, receipts) = (row.id, self.now(), vec![receipt]);
+        let (act, now, receipts) = (facts.act(), self.now(), vec![receipt]);
         let txn = if contradicts {
-            tracing::error!(%act, state = row.state.name(), "{CONTRADICTS}");
+            tracing::error!(%act, state = verdict.name(), "{CONTRADICTS}");
             store::Txn::Contradict(store::Contradict { act, now, receipts })
         } else {
             store::Txn::Note(store::Note { now, receipts })
         };
         match self.commit_patiently(txn).await {
-            Ok(store::Committed::Done(_)) => Kept::Beside(row.state),
+            Ok(store::Committed::Done(_)) => Kept::Beside(verdict),
             Ok(store::Committed::Rejected(_)) => Kept::Nothing,
             Err(fault) => {
                 self.store_fault(&fault);
@@ -233,16 +235,14 @@ impl Gate {
         if settled != Ok(State::InputRequired) {
             return;
         }
-        let Some(twin) = twin_for_round(&held.act) else {
-            return;
-        };
         let mut known = self.predecessors();
         if known.rounds.len() >= MOST_ROUNDS {
             known.rounds.clear();
         }
-        known
-            .rounds
-            .insert(round_key(request_state, &twin), held.act.candidate_act_id);
+        known.rounds.insert(
+            round_key(request_state, &held.likeness),
+            held.act.candidate_act_id,
+        );
     }
 }
 

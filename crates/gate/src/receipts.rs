@@ -25,6 +25,56 @@ pub struct Standing {
     pub approver: Approver,
 }
 
+/// What every receipt of a dispatched act says of it. Whoever holds leave to act, or has acted, carries it along, so that
+/// the outcome is recorded without asking the store first.
+#[derive(Clone, Debug)]
+pub(crate) struct Facts {
+    pub(crate) part: ActPart,
+    pub(crate) authority: Option<AuthorityId>,
+    pub(crate) effect: Option<EffectId>,
+    pub(crate) idempotency_key: Option<String>,
+    pub(crate) retry_of: Option<ActId>,
+    pub(crate) ticket: Option<TicketId>,
+    /// Equal calls are held against it (PROFILE §5).
+    pub(crate) watched: bool,
+}
+
+impl Facts {
+    pub(crate) fn act(&self) -> ActId {
+        self.part.candidate_act_id
+    }
+
+    /// As far as the store's row knows the act; `destination` is the row's, opened.
+    fn of_row(row: &ActRow, destination: Option<&str>) -> Self {
+        let commit =
+            |label: &str, value: &[u8]| Commitment::to(&row.salt.of_field(label), label, value);
+        let part = ActPart {
+            candidate_act_id: row.id,
+            candidate_act_digest: row.act_digest,
+            agent_id: row.agent.clone(),
+            delegation_depth: 0,
+            tool_id: row.tool.clone(),
+            function_id: row.function.clone(),
+            consequence_class: row.class,
+            arguments_commitment: row
+                .arguments_digest
+                .map(|digest| commit(ARGUMENTS, digest.bytes())),
+            destination_commitment: destination.map(|text| commit(DESTINATION, text.as_bytes())),
+            source_type: row.source,
+            vouched: row.vouched,
+        };
+        Self {
+            part,
+            authority: row.grant.map(|grant| grant.authority),
+            effect: row.effect,
+            idempotency_key: row.idempotency_key.clone(),
+            retry_of: row.retry_of,
+            ticket: row.ticket,
+            watched: row.twin.is_some(),
+        }
+    }
+}
+
 /// A receipt in the making.
 #[derive(Debug)]
 pub(crate) struct Draft(Receipt);
@@ -71,31 +121,14 @@ impl Draft {
         self
     }
 
-    /// As far as the store's row knows the act; `destination` is the row's, opened.
-    fn row(self, row: &ActRow, destination: Option<&str>, state: State) -> Self {
-        let commit =
-            |label: &str, value: &[u8]| Commitment::to(&row.salt.of_field(label), label, value);
-        let part = ActPart {
-            candidate_act_id: row.id,
-            candidate_act_digest: row.act_digest,
-            agent_id: row.agent.clone(),
-            delegation_depth: 0,
-            tool_id: row.tool.clone(),
-            function_id: row.function.clone(),
-            consequence_class: row.class,
-            arguments_commitment: row
-                .arguments_digest
-                .map(|digest| commit(ARGUMENTS, digest.bytes())),
-            destination_commitment: destination.map(|text| commit(DESTINATION, text.as_bytes())),
-            source_type: row.source,
-            vouched: row.vouched,
-        };
-        let mut draft = self.act(part, state);
-        draft.0.authority_id = row.grant.map(|grant| grant.authority);
-        draft.0.effect_id = row.effect;
-        draft.0.idempotency_key.clone_from(&row.idempotency_key);
-        draft.0.retry_of = row.retry_of;
-        draft.0.ticket_id = row.ticket;
+    /// What is known of an act since its dispatch.
+    pub(crate) fn facts(self, facts: &Facts, state: State) -> Self {
+        let mut draft = self.act(facts.part.clone(), state);
+        draft.0.authority_id = facts.authority;
+        draft.0.effect_id = facts.effect;
+        draft.0.idempotency_key.clone_from(&facts.idempotency_key);
+        draft.0.retry_of = facts.retry_of;
+        draft.0.ticket_id = facts.ticket;
         draft
     }
 
@@ -114,15 +147,9 @@ impl Draft {
         self
     }
 
-    pub(crate) fn authority(
-        mut self,
-        evidence: EvidenceId,
-        evidence_digest: Digest,
-        authority: AuthorityId,
-    ) -> Self {
+    pub(crate) fn evidence(mut self, evidence: EvidenceId, digest: Digest) -> Self {
         self.0.evidence_id = Some(evidence);
-        self.0.evidence_digest = Some(evidence_digest);
-        self.0.authority_id = Some(authority);
+        self.0.evidence_digest = Some(digest);
         self
     }
 
@@ -130,12 +157,6 @@ impl Draft {
     pub(crate) fn signed(mut self, authority: Digest, verification: Digest) -> Self {
         self.0.authority_digest = Some(authority);
         self.0.verification_digest = Some(verification);
-        self
-    }
-
-    pub(crate) fn effect(mut self, effect: EffectId, idempotency_key: Option<&str>) -> Self {
-        self.0.effect_id = Some(effect);
-        self.0.idempotency_key = idempotency_key.map(str::to_owned);
         self
     }
 
@@ -190,9 +211,13 @@ impl Gate {
         row: &ActRow,
         to: State,
     ) -> Draft {
+        self.draft(kind, current).facts(&self.facts_of(row), to)
+    }
+
+    /// What the store knows of an act.
+    pub(crate) fn facts_of(&self, row: &ActRow) -> Facts {
         let destination = self.destination_of(row);
-        self.draft(kind, current)
-            .row(row, destination.as_deref(), to)
+        Facts::of_row(row, destination.as_deref())
     }
 
     /// Where an act goes or went: its canonical `destination` object. `None` when none was resolved, or the row's

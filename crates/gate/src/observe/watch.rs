@@ -51,7 +51,7 @@ impl Observer {
         let mut trace = self
             .traces()
             .are_kept()
-            .then(|| self.traces().reopen(attempt.act))
+            .then(|| self.traces().reopen(attempt.facts.act()))
             .flatten();
         // A late answer's act was told of already, and so was its time.
         if let Some(began) = attempt.permitted_at {

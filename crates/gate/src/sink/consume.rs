@@ -17,7 +17,7 @@ use super::verify::{CheckList, Verified, phrase};
 use super::{Dispatched, LiveInvocation, Origin, Presented, SinkRefusal};
 use crate::current::Current;
 use crate::gate::Gate;
-use crate::receipts::part_of;
+use crate::receipts::{Facts, part_of};
 
 impl Gate {
     pub(super) async fn consume(
@@ -32,14 +32,17 @@ impl Gate {
             Origin::Fresh(fresh) => fresh.first_of_chain,
             Origin::Stored => presented.act.candidate_act_id,
         };
-        let idempotency_key = live.idempotent.then(|| idempotency_key(first));
-        let key = idempotency_key.as_deref();
+        let key = live.idempotent.then(|| idempotency_key(first));
         let prepared = self.signed_yes(effect, &verified).and_then(|verification| {
             let signed = self.signed_objects(&presented, &verification)?;
-            let txn = self.dispatch_txn(effect, key, &presented, &verified, signed, current)?;
-            Ok((verification, txn))
+            let facts = Arc::new(self.dispatch_facts(effect, key, &presented, &verified)?);
+            let mut txn =
+                self.dispatch_txn(effect, &facts, &presented, &verified, signed, current)?;
+            let key = facts.idempotency_key.as_deref();
+            txn.read_back = self.sealed_plan(facts.act(), live, key, current)?;
+            Ok((verification, facts, txn))
         });
-        let (verification, txn) = match prepared {
+        let (verification, facts, txn) = match prepared {
             Ok(prepared) => prepared,
             Err(code) => return Err(self.refuse_bare(&presented, code, current).await),
         };
@@ -50,8 +53,7 @@ impl Gate {
         {
             Ok(store::Committed::Done(_)) => {
                 let lifetime = Duration::from_millis(current.applied.limits().permit);
-                let act = presented.act.candidate_act_id;
-                let permit = Permit::after_commit(act, effect, idempotency_key, lifetime);
+                let permit = Permit::after_commit(effect, facts, lifetime);
                 Ok(Dispatched {
                     permit,
                     verification,
@@ -102,10 +104,37 @@ impl Gate {
         }
     }
 
+    /// What the receipts of this act say from here on.
+    fn dispatch_facts(
+        &self,
+        effect: EffectId,
+        idempotency_key: Option<String>,
+        presented: &Presented,
+        verified: &Verified,
+    ) -> Result<Facts, Code> {
+        let act = &presented.act;
+        let mut facts = match &presented.origin {
+            Origin::Fresh(fresh) => Facts {
+                part: part_of(act, verified.act_digest, &fresh.salt, true, fresh.vouched),
+                authority: None,
+                effect: None,
+                idempotency_key: None,
+                retry_of: fresh.retry_of,
+                ticket: fresh.approval.map(|approval| approval.ticket),
+                watched: fresh.new_act.twin.is_some(),
+            },
+            Origin::Stored => self.facts_of(&self.row(act.candidate_act_id)?),
+        };
+        facts.authority = Some(verified.grant.authority);
+        facts.effect = Some(effect);
+        facts.idempotency_key = idempotency_key;
+        Ok(facts)
+    }
+
     fn dispatch_txn(
         &self,
         effect: EffectId,
-        idempotency_key: Option<&str>,
+        facts: &Facts,
         presented: &Presented,
         verified: &Verified,
         signed: SignedObjects,
@@ -114,36 +143,25 @@ impl Gate {
         let now = self.now();
         let act = &presented.act;
         let grant = verified.grant;
-        let mut draft = self.draft(ReceiptKind::Dispatched, current);
-        let (mut issue, mut approval) = (None, None);
-        match &presented.origin {
-            Origin::Fresh(fresh) => {
-                let part = part_of(act, verified.act_digest, &fresh.salt, true, fresh.vouched);
-                draft = draft
-                    .act(part, State::Dispatched)
-                    .predicates(fresh.predicates)
-                    .authority(fresh.evidence_id, signed.evidence, grant.authority)
-                    .retry_of(fresh.retry_of)
-                    .ticket(fresh.approval.map(|approval| approval.ticket));
-                approval = fresh.approval;
-                issue = Some(store::Issue {
-                    act: fresh.new_act.clone(),
-                    grant,
-                    now,
-                    receipts: Vec::new(),
-                });
-            }
-            Origin::Stored => {
-                let row = self.row(act.candidate_act_id)?;
-                draft = self.draft_of(ReceiptKind::Dispatched, current, &row, State::Dispatched);
-            }
-        }
-        let receipt = draft
+        let mut draft = self
+            .draft(ReceiptKind::Dispatched, current)
+            .facts(facts, State::Dispatched)
             .policy(current.policy_digest)
-            .signed(signed.authority, signed.verification)
-            .effect(effect, idempotency_key)
-            .entry()
-            .map_err(|_| Code::FailClosed)?;
+            .signed(signed.authority, signed.verification);
+        let (mut issue, mut approval) = (None, None);
+        if let Origin::Fresh(fresh) = &presented.origin {
+            draft = draft
+                .predicates(fresh.predicates)
+                .evidence(fresh.evidence_id, signed.evidence);
+            approval = fresh.approval;
+            issue = Some(store::Issue {
+                act: fresh.new_act.clone(),
+                grant,
+                now,
+                receipts: Vec::new(),
+            });
+        }
+        let receipt = draft.entry().map_err(|_| Code::FailClosed)?;
         Ok(store::Dispatch {
             issue,
             act: act.candidate_act_id,
@@ -154,7 +172,7 @@ impl Gate {
             policy_digest: current.policy_digest,
             revocation_subjects: crate::gate::revocation_subjects(act),
             effect,
-            idempotency_key: idempotency_key.map(str::to_owned),
+            idempotency_key: facts.idempotency_key.clone(),
             approval,
             read_back: None,
             objects: Some(signed.sealed),

@@ -1,9 +1,12 @@
 //! The permit: the one thing an effect needs and only the sink's commit makes (PROFILE §4.3).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use lychgate_core::id::{ActId, EffectId};
 use tokio::time::Instant;
+
+use crate::receipts::Facts;
 
 /// Leave to perform one effect, once, soon.
 ///
@@ -14,7 +17,7 @@ use tokio::time::Instant;
 pub struct Permit {
     act: ActId,
     effect: EffectId,
-    idempotency_key: Option<String>,
+    facts: Arc<Facts>,
     deadline: Instant,
     /// For measuring alone.
     made_at: std::time::Instant,
@@ -22,16 +25,11 @@ pub struct Permit {
 
 impl Permit {
     /// Only the sink calls this, after its commit is durable.
-    pub(super) fn after_commit(
-        act: ActId,
-        effect: EffectId,
-        idempotency_key: Option<String>,
-        lifetime: Duration,
-    ) -> Self {
+    pub(super) fn after_commit(effect: EffectId, facts: Arc<Facts>, lifetime: Duration) -> Self {
         Self {
-            act,
+            act: facts.act(),
             effect,
-            idempotency_key,
+            facts,
             deadline: Instant::now() + lifetime,
             made_at: Instant::now().into_std(),
         }
@@ -49,7 +47,7 @@ impl Permit {
 
     /// The key to hand to a destination that recognises repetitions.
     pub fn idempotency_key(&self) -> Option<&str> {
-        self.idempotency_key.as_deref()
+        self.facts.idempotency_key.as_deref()
     }
 
     /// Until when the first byte may leave.
@@ -64,8 +62,7 @@ impl Permit {
     pub fn begin(self) -> Result<Begun, NotSent> {
         if Instant::now() < self.deadline {
             Ok(Begun {
-                act: self.act,
-                effect: self.effect,
+                facts: self.facts,
                 permitted_at: self.made_at,
             })
         } else {
@@ -76,8 +73,7 @@ impl Permit {
     /// Gives the permit up unspent: certainly no effect.
     pub fn give_up(self) -> NotSent {
         NotSent {
-            act: self.act,
-            effect: self.effect,
+            facts: self.facts,
             permitted_at: self.made_at,
         }
     }
@@ -96,22 +92,20 @@ pub trait Effect {
 #[derive(Debug)]
 #[must_use = "what has begun must be settled"]
 pub struct Begun {
-    act: ActId,
-    effect: EffectId,
+    facts: Arc<Facts>,
     permitted_at: std::time::Instant,
 }
 
 impl Begun {
     /// The act.
     pub fn act(&self) -> ActId {
-        self.act
+        self.facts.act()
     }
 
     /// Ends the attempt with what is known of it.
     pub fn end(self, end: End) -> Attempt {
         Attempt {
-            act: self.act,
-            effect: self.effect,
+            facts: self.facts,
             end,
             permitted_at: Some(self.permitted_at),
         }
@@ -122,16 +116,14 @@ impl Begun {
 #[derive(Debug)]
 #[must_use = "what was not sent must be settled"]
 pub struct NotSent {
-    act: ActId,
-    effect: EffectId,
+    facts: Arc<Facts>,
     permitted_at: std::time::Instant,
 }
 
 impl From<NotSent> for Attempt {
     fn from(not_sent: NotSent) -> Self {
         Self {
-            act: not_sent.act,
-            effect: not_sent.effect,
+            facts: not_sent.facts,
             end: End::NotSent,
             permitted_at: Some(not_sent.permitted_at),
         }
@@ -142,8 +134,7 @@ impl From<NotSent> for Attempt {
 #[derive(Debug)]
 #[must_use = "an attempt must be settled"]
 pub struct Attempt {
-    pub(crate) act: ActId,
-    pub(crate) effect: EffectId,
+    pub(crate) facts: Arc<Facts>,
     pub(crate) end: End,
     /// When its permit was made; `None` for an answer that came late.
     pub(crate) permitted_at: Option<std::time::Instant>,

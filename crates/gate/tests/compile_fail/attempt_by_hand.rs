@@ -1,16 +1,15 @@
-use lychgate_core::id::{ActId, EffectId};
 use lychgate_gate::{Attempt, Begun, End, Late};
 
-fn attempt(act: ActId, effect: EffectId) -> Attempt {
-    Attempt { act, effect, end: End::Effected }
+fn attempt() -> Attempt {
+    Attempt { facts: unreachable!(), end: End::Effected, permitted_at: None }
 }
 
-fn begun(act: ActId, effect: EffectId) -> Begun {
-    Begun { act, effect }
+fn begun() -> Begun {
+    Begun { facts: unreachable!(), permitted_at: unreachable!() }
 }
 
-fn late(act: ActId, effect: EffectId) -> Late {
-    Late { act, effect }
+fn late() -> Late {
+    Late { facts: unreachable!() }
 }
 
 fn main() {}

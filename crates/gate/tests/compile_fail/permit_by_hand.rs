@@ -3,7 +3,7 @@ use lychgate_gate::Permit;
 
 fn by_hand(act: ActId, effect: EffectId) -> Permit {
     let deadline = tokio::time::Instant::now();
-    Permit { act, effect, idempotency_key: None, deadline }
+    Permit { act, effect, facts: unreachable!(), deadline, made_at: unreachable!() }
 }
 
 fn main() {}
