@@ -262,7 +262,7 @@ impl Gate {
         self.commit_reconciliation(act, row.twin, to, txn).await
     }
 
-    async fn commit_reconciliation(
+    pub(crate) async fn commit_reconciliation(
         self: &Arc<Self>,
         act: ActId,
         twin: Option<Digest>,

@@ -22,6 +22,7 @@ use crate::challenge::Challenges;
 use crate::current::Current;
 use crate::observe::Observer;
 use crate::receipts::Standing;
+use crate::reconcile::DoubtsHeld;
 use crate::rotate::NewKeys;
 use crate::session::{Peer, Session};
 use crate::twins::Twins;
@@ -45,6 +46,7 @@ pub struct Gate {
     control: tokio::sync::Mutex<()>,
     /// What a retry may name: acts that reconciliation found without effect, and rounds that wait for input.
     predecessors: Mutex<Predecessors>,
+    doubts: DoubtsHeld,
     observer: Observer,
     closing: watch::Sender<bool>,
     broken: AtomicBool,
@@ -115,6 +117,7 @@ impl Gate {
             new_keys: NewKeys::default(),
             control: tokio::sync::Mutex::default(),
             predecessors: Mutex::default(),
+            doubts: DoubtsHeld::default(),
             observer: Observer::default(),
             closing: watch::Sender::new(false),
             broken: AtomicBool::new(false),
@@ -178,6 +181,10 @@ impl Gate {
         &self.observer
     }
 
+    pub(crate) fn doubts_held(&self) -> &DoubtsHeld {
+        &self.doubts
+    }
+
     pub(crate) fn approvals(&self) -> &Approvals {
         &self.approvals
     }
@@ -220,6 +227,17 @@ impl Gate {
             server.to_owned(),
             peer,
         ))
+    }
+
+    /// A connection of the gate's own agent to `server`, for look-ups: what it may call is what the catalogue reads back
+    /// with, and nobody is asked about it.
+    ///
+    /// # Errors
+    /// EF-080 when there is no randomness.
+    pub fn connect_own(&self, server: &str) -> Result<Arc<Session>, Code> {
+        let random = ten(self.entropy()).map_err(|_| Code::FailClosed)?;
+        let holder = HolderId::new(self.now(), random);
+        Ok(Session::own(holder, server.to_owned()))
     }
 
     /// Resolves when the gate must end: it was asked to, or its store can no longer be believed.

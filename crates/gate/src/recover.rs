@@ -228,7 +228,7 @@ impl Gate {
         .await
     }
 
-    async fn must(self: &Arc<Self>, txn: store::Txn) -> Result<(), Code> {
+    pub(crate) async fn must(self: &Arc<Self>, txn: store::Txn) -> Result<(), Code> {
         match self.store().commit(txn).await {
             Ok(store::Committed::Done(_)) => Ok(()),
             Ok(store::Committed::Rejected(why)) => Err(crate::gate::code_of(&why)),

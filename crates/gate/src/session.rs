@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use lychgate_core::act::SourceType;
 use lychgate_core::id::{HolderId, Nonce};
 
 /// Who connected, as the operating system says.
@@ -21,13 +22,23 @@ pub struct Peer {
 pub struct Session {
     holder: HolderId,
     server: String,
-    peer: Peer,
+    /// `None`: the gate's own agent.
+    peer: Option<Peer>,
     count: AtomicU64,
     gone: AtomicBool,
 }
 
 impl Session {
     pub(crate) fn new(holder: HolderId, server: String, peer: Peer) -> Arc<Self> {
+        Self::make(holder, server, Some(peer))
+    }
+
+    /// The gate's own.
+    pub(crate) fn own(holder: HolderId, server: String) -> Arc<Self> {
+        Self::make(holder, server, None)
+    }
+
+    fn make(holder: HolderId, server: String, peer: Option<Peer>) -> Arc<Self> {
         Arc::new(Self {
             holder,
             server,
@@ -47,9 +58,32 @@ impl Session {
         &self.server
     }
 
-    /// Who connected.
-    pub fn peer(&self) -> Peer {
+    /// Who connected; `None` for the gate's own agent.
+    pub fn peer(&self) -> Option<Peer> {
         self.peer
+    }
+
+    /// Whether the gate's own agent calls over it.
+    pub fn is_own(&self) -> bool {
+        self.peer.is_none()
+    }
+
+    /// Which agent speaks over it, `configured` being the clients'.
+    pub(crate) fn agent<'a>(&self, configured: &'a str) -> &'a str {
+        if self.is_own() {
+            lychgate_policy::RECONCILER
+        } else {
+            configured
+        }
+    }
+
+    /// Who asks: of the gate's own agent, the configuration that the operator applied.
+    pub(crate) fn source(&self, vouched: Option<SourceType>) -> Option<SourceType> {
+        if self.is_own() {
+            Some(SourceType::System)
+        } else {
+            vouched
+        }
     }
 
     /// The caller is no longer there: nothing held for it is ever dispatched, and answers cannot reach it.

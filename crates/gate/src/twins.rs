@@ -111,6 +111,15 @@ impl Twins {
         });
     }
 
+    /// The acts whose outcome is unknown.
+    pub(crate) fn in_doubt(&self) -> Vec<ActId> {
+        let table = self.table();
+        let open = table.by_act.iter();
+        open.filter(|(_, (_, standing))| *standing == Standing::Indeterminate)
+            .map(|(act, _)| *act)
+            .collect()
+    }
+
     /// Enters what the store had open when the gate started.
     pub(crate) fn restore(&self, twin: Digest, act: ActId, undelivered_since: Option<Timestamp>) {
         let standing =

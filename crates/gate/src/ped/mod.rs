@@ -139,7 +139,7 @@ impl Gate {
         why: &'static str,
         judged: Judgement,
     ) -> Verdict {
-        let unattended = held.current.applied.unattended();
+        let unattended = held.current.applied.unattended() || held.session.is_own();
         let no_approver = self.standing().approver == lychgate_core::receipt::Approver::None;
         if unattended || no_approver {
             return Verdict::Deny(self.deny(held, code, why, judged).await);
