@@ -13,6 +13,7 @@
 //! - [`doors`]: both in a row
 //! - [`outcome`]: what became of it
 //! - [`twins`]: equal calls
+//! - [`reconcile`]: acts whose answer was lost are looked up at their destination
 //! - [`control`]: what changes the rules
 //! - [`recover`]: what a gate does when it starts
 //! - [`observe`]: counting all of it, for metrics and traces
@@ -36,6 +37,7 @@ pub mod outcome;
 pub mod paths;
 pub mod ped;
 pub mod receipts;
+pub mod reconcile;
 pub mod recover;
 mod rotate;
 pub mod session;
@@ -54,6 +56,7 @@ pub use observe::Observer;
 pub use outcome::{Late, Settled};
 pub use paths::RealPaths;
 pub use ped::{Allowed, Denied, Escalated, Verdict};
+pub use reconcile::{Asked, AtWork, Destination, Doubts, Question, Reconciler};
 pub use recover::Recovered;
 pub use rotate::PreparedKey;
 pub use session::{Peer, Session};
