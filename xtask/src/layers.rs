@@ -96,8 +96,10 @@ const LAYERS: &[Layer] = &[
             "control.rs",
             "link.rs",
             "listen.rs",
+            "outward.rs",
             "relay.rs",
             "run.rs",
+            "telemetry/endpoint.rs",
         ],
     },
     Layer {

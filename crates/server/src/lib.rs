@@ -2,6 +2,8 @@
 //! clients that relay and ask (PROFILE §4: one gate per state folder).
 //!
 //! - [`state`]: the state folder: made whole or not at all, opened by one gate at a time
+//! - [`anchor`]: the record's newest head, kept elsewhere
+//! - [`accept`]: going on with a record that its anchor contradicts
 //! - [`open`]: everything in it, for the one gate
 //! - [`reserved`]: the places no sink may touch (PROFILE §10)
 //! - [`frame`]: how bytes are cut on the socket
@@ -10,9 +12,12 @@
 //! - `listen`: who may connect, and how many
 //! - `control`: how the gate answers control requests
 //! - `link`: one client of a server, between the socket and the sink
+//! - `telemetry`: a metrics endpoint and OTLP; `outward`: the one way out
 //! - [`client`]: connecting, and starting the gate where it does not run
 //! - [`relay`]: `lychgate mcp`: standard input and output to the gate and back
 
+pub mod accept;
+pub mod anchor;
 pub mod client;
 mod control;
 pub mod frame;
@@ -20,11 +25,13 @@ mod link;
 mod listen;
 mod log;
 pub mod open;
+mod outward;
 pub mod protocol;
 pub mod relay;
 pub mod reserved;
 pub mod run;
 pub mod state;
+mod telemetry;
 
 pub use client::{Client, ClientFault, Start, connect};
 pub use open::{OpenOptions, Opened};

@@ -7,16 +7,20 @@ use std::time::Duration;
 
 use lychgate_core::Code;
 use lychgate_core::receipt::ReceiptKind;
-use lychgate_gate::Gate;
+use lychgate_gate::{Gate, Reconciler};
+use lychgate_sinks::mcp::LookUps;
+use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
 use tokio::net::UnixListener;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::anchor;
 use crate::listen::{Door, bind};
 use crate::log;
 use crate::open::{OpenOptions, Opened};
 use crate::protocol::Class;
 use crate::state::{Lock, StateFault, StateFolder};
+use crate::telemetry;
 
 /// How to run.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +32,8 @@ pub struct RunOptions {
     pub config_file: Option<PathBuf>,
     /// The client user's home, whose clients' configuration files no sink may touch.
     pub home: Option<PathBuf>,
+    /// The folder of anchors; `None` for no anchor.
+    pub anchors: Option<PathBuf>,
     /// The user the clients run as, when that is not the gate's own.
     pub client_uid: Option<u32>,
 }
@@ -96,12 +102,19 @@ pub fn run(state: &StateFolder, options: &RunOptions) -> Result<Exit, RunFault> 
         // A leader of a group cannot leave its session, and has nothing to fear from its own group.
         let _ = rustix::process::setsid();
     }
+    keep_memory().map_err(RunFault::io("keep its memory to itself"))?;
     let open = OpenOptions {
         config_file: options.config_file.clone(),
         home: options.home.clone(),
+        anchors: options.anchors.clone(),
         client_uid: options.client_uid,
     };
-    let Opened { parts, lock } = state.open(&open)?;
+    let Opened {
+        parts,
+        lock,
+        anchor,
+        anchor_note,
+    } = state.open(&open)?;
     log::to_file(&state.log()).map_err(RunFault::io("open the log"))?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)
@@ -111,6 +124,10 @@ pub fn run(state: &StateFolder, options: &RunOptions) -> Result<Exit, RunFault> 
     let exit = runtime.block_on(async {
         let gate = Gate::assemble(parts).map_err(RunFault::Recover)?;
         let recovered = gate.recover().await.map_err(RunFault::Recover)?;
+        if let Some(note) = anchor_note {
+            tracing::warn!("{}", note.phrase());
+            gate.note_anchor(note).await.map_err(RunFault::Recover)?;
+        }
         tracing::info!(
             gate = %gate.id(),
             indeterminate = recovered.indeterminate,
@@ -119,10 +136,32 @@ pub fn run(state: &StateFolder, options: &RunOptions) -> Result<Exit, RunFault> 
         );
         let listener = bind(state, &lock).map_err(RunFault::io("listen on the socket"))?;
         let door = Door::new(Arc::clone(&gate), state.clone(), options.client_uid);
-        serve(door, listener).await
+        let keeper = anchor
+            .clone()
+            .map(|file| tokio::spawn(anchor::keep(Arc::clone(door.gate()), file)));
+        let gate = Arc::clone(door.gate());
+        let exit = serve(door, listener).await;
+        if let (Some(keeper), Some(file)) = (keeper, anchor) {
+            keeper.abort();
+            anchor::finish(&gate, file).await;
+        }
+        exit
     });
     end(state, runtime, lock);
     exit
+}
+
+//= PROFILE §10: raw arguments live only in memory
+/// No core file holds what this process has in memory, and no other process of this user reads it. The servers it
+/// starts leave none either; the call they work on is in theirs.
+fn keep_memory() -> io::Result<()> {
+    let none = Rlimit {
+        current: Some(0),
+        maximum: Some(0),
+    };
+    setrlimit(Resource::Core, none)?;
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    Ok(())
 }
 
 async fn serve(door: Arc<Door>, listener: UnixListener) -> Result<Exit, RunFault> {
@@ -132,6 +171,9 @@ async fn serve(door: Arc<Door>, listener: UnixListener) -> Result<Exit, RunFault
     let mut interrupt =
         signal(SignalKind::interrupt()).map_err(RunFault::io("listen for signals"))?;
     let sweeper = tokio::spawn(sweep(Arc::clone(&gate)));
+    let reconciler = Reconciler::new(Arc::clone(&gate), Arc::new(LookUps));
+    let reconciler = tokio::spawn(reconciler.run());
+    let teller = tokio::spawn(telemetry::tell(Arc::clone(&door)));
     let mut connections = tokio::task::JoinSet::new();
     loop {
         tokio::select! {
@@ -144,12 +186,17 @@ async fn serve(door: Arc<Door>, listener: UnixListener) -> Result<Exit, RunFault
     }
     drop(listener);
     gate.close();
-    let all = async { while connections.join_next().await.is_some() {} };
+    let all = async {
+        while connections.join_next().await.is_some() {}
+        drop(reconciler.await);
+    };
     if tokio::time::timeout(GRACE, all).await.is_err() {
         tracing::warn!(left = connections.len(), "connections did not end in time");
         connections.shutdown().await;
     }
     sweeper.abort();
+    // Bounded by itself.
+    let _ = teller.await;
     if gate.is_broken() {
         tracing::error!("the gate ends because its store cannot be believed");
         return Ok(Exit::Broken);

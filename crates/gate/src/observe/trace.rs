@@ -135,7 +135,7 @@ impl Traces {
         if kept.open.len() < MOST_OPEN {
             kept.open.insert(trace.act, trace);
         } else {
-            self.lose();
+            self.lose(1);
         }
     }
 
@@ -148,12 +148,14 @@ impl Traces {
         if kept.over.len() < MOST_OVER {
             kept.over.push(*trace);
         } else {
-            self.lose();
+            self.lose(1);
         }
     }
 
-    fn lose(&self) {
-        self.lost.fetch_add(1, Ordering::Relaxed);
+    /// So many that were taken are dropped.
+    pub fn lose(&self, many: usize) {
+        let many = u64::try_from(many).unwrap_or(u64::MAX);
+        self.lost.fetch_add(many, Ordering::Relaxed);
     }
 
     /// Every change is one of a map or a list, so a poisoned lock is still good.
