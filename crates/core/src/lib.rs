@@ -10,6 +10,7 @@
 //! - [`receipt`]: what the sequenced record keeps of every step (PROFILE §5, §10)
 //! - [`code`]: the decision codes and the constant text a model may see (PROFILE §6)
 //! - [`lifecycle`]: the states of an act (PROFILE §5)
+//! - [`merkle`]: the hashes of a Merkle tree (RFC 9162)
 //! - [`name`]: which names there can be (PROFILE §8)
 //! - [`signed`]: which objects are signed, and over which bytes (PROFILE §3)
 //! - [`display`]: how a text reaches a person's eyes (CASES "Display")
@@ -26,6 +27,7 @@ pub mod id;
 pub mod jcs;
 pub mod json;
 pub mod lifecycle;
+pub mod merkle;
 pub mod name;
 pub mod outside;
 pub mod receipt;

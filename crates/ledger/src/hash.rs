@@ -1,50 +1,9 @@
 //! The three hashes of RFC 9162's Merkle tree (RFC 6962 gave them first): leaf, node, root.
 
-use std::fmt;
-
+pub use lychgate_core::merkle::{Hash, LeafHash, leaf_hash, node_hash};
 use sha2::{Digest as _, Sha256};
 
 use crate::tree::Frontier;
-
-/// A node's hash, a root among them: 32 bytes of SHA-256 (RFC 9162 §2.1.1).
-pub type Hash = [u8; 32];
-
-/// The hash of one record, a leaf of the tree. Never the hash of an inner node: the two are told apart by a prefix.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct LeafHash(pub [u8; 32]);
-
-impl fmt::Debug for LeafHash {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("LeafHash(")?;
-        self.0
-            .iter()
-            .try_for_each(|byte| write!(out, "{byte:02x}"))?;
-        out.write_str(")")
-    }
-}
-
-/// The leaf hash of a record's exact bytes: SHA-256 of 0x00 and the bytes (RFC 9162 §2.1.1).
-#[must_use]
-pub fn leaf_hash(bytes: &[u8]) -> LeafHash {
-    LeafHash(
-        Sha256::new()
-            .chain_update([0])
-            .chain_update(bytes)
-            .finalize()
-            .into(),
-    )
-}
-
-/// The hash of an inner node: SHA-256 of 0x01 and its children's hashes (RFC 9162 §2.1.1).
-#[must_use]
-pub fn node_hash(left: &[u8; 32], right: &[u8; 32]) -> [u8; 32] {
-    // One piece: the hash's own buffering costs more than this copy.
-    let mut both = [1; 65];
-    let (first, second) = both[1..].split_at_mut(32);
-    first.copy_from_slice(left);
-    second.copy_from_slice(right);
-    Sha256::digest(both).into()
-}
 
 /// The root of the tree without leaves: SHA-256 of nothing (RFC 9162 §2.1.1).
 #[must_use]

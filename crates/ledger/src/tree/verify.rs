@@ -1,5 +1,7 @@
 //! Verifying proofs, strictly: a proof has exactly the hashes its sizes call for.
 
+use lychgate_core::merkle::root_of_path;
+
 use super::prove::{beside, between};
 use crate::hash::{Hash, LeafHash, empty_root, node_hash};
 
@@ -17,14 +19,9 @@ pub fn verify_inclusion(
     if index >= size {
         return Err(ProofFault::Index { index, size });
     }
-    let beside = beside(index, size);
-    check_length(beside.len(), proof)?;
-    let up = |below: Hash, (span, hash): (_, &Hash)| match span {
-        super::prove::Span { from, .. } if from > index => node_hash(&below, hash),
-        _ => node_hash(hash, &below),
-    };
-    let found = beside.into_iter().zip(proof).fold(leaf.0, up);
-    if found == *root {
+    check_length(beside(index, size).len(), proof)?;
+    let found = root_of_path(leaf, index, size, proof);
+    if found == Some(*root) {
         Ok(())
     } else {
         Err(ProofFault::Root)
