@@ -99,6 +99,8 @@ pub(crate) enum Command {
     Gate(Gate),
     /// List, rotate and export keys
     Keys(Keys),
+    /// Look at the record of everything, prove from it, check it
+    Ledger(Ledger),
     /// Check a receipt that somebody sent you, offline, trusting nobody here
     Verify(Verify),
     /// Print the canonical bytes (RFC 8785) of the JSON on standard input

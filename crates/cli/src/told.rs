@@ -34,6 +34,9 @@ pub(crate) fn sentence(receipt: &Receipt) -> &'static str {
         (ReceiptKind::Applied, _) => "a configuration began to hold",
         (ReceiptKind::Revoked, _) => "something was revoked",
         (ReceiptKind::KeyChanged, _) => "a key was made, rotated or retired",
+        (ReceiptKind::AnchorAccepted, _) => {
+            "the approver went on with a record that its anchor contradicts"
+        }
         (ReceiptKind::Started, _) => "the gate started",
         (ReceiptKind::Stopped, _) => "the gate stopped",
         _ => "the gate noted this",

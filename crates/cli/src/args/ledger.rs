@@ -2,11 +2,115 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use lychgate_ledger::VerifierKey;
 use lychgate_ledger::note::SignatureKind;
 
 use super::Output;
+
+/// `ledger`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  lychgate ledger show
+  lychgate ledger prove 27a40c6e19d3 --open > receipt.json
+  lychgate ledger verify --checkpoint anchor.txt
+
+The record holds a receipt of every decision and outcome, one after another, in a tree of hashes
+whose root (the head) the gate signs: nothing in it can be changed without that showing.")]
+pub(crate) struct Ledger {
+    #[command(subcommand)]
+    pub(crate) what: LedgerCommand,
+}
+
+/// What to do with the record.
+#[derive(Debug, Subcommand)]
+pub(crate) enum LedgerCommand {
+    /// List receipts, or show one whole
+    Show(LedgerShow),
+    /// Write one receipt with its proof, for somebody who trusts nobody here
+    Prove(LedgerProve),
+    /// Write the whole record as files (C2SP tlog-tiles), for other people's tools
+    Export(LedgerExport),
+    /// Check the whole record against every head signed over it
+    Verify(LedgerVerify),
+}
+
+/// `ledger show`
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  lychgate ledger show\n  lychgate ledger show 77\n  lychgate ledger show --from 0 --limit 100 --json"
+)]
+pub(crate) struct LedgerShow {
+    /// One receipt, by its number
+    #[arg(value_name = "INDEX", conflicts_with_all = ["from", "limit"])]
+    pub(crate) index: Option<u64>,
+    /// Begin with this number [default: so that the newest come last]
+    #[arg(long, value_name = "N")]
+    pub(crate) from: Option<u64>,
+    /// At most so many
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) limit: u32,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// `ledger prove`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  lychgate ledger prove 77 > receipt.json
+  lychgate ledger prove 27a40c6e19d3 --open --out receipt.json
+
+Its reader checks it with `lychgate verify` or examples/verify.py, and your `lychgate keys export`.
+For an act it is the act's last receipt: what became of it.")]
+pub(crate) struct LedgerProve {
+    /// A receipt's number, or an act by its id or how the id ends
+    #[arg(value_name = "INDEX|ACT")]
+    pub(crate) what: String,
+    /// Let the reader see where the call went and the digest of its arguments
+    #[arg(long)]
+    pub(crate) open: bool,
+    /// Write this file [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// `ledger export`
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  lychgate ledger export ./record")]
+pub(crate) struct LedgerExport {
+    /// A folder that is not there yet, or is empty
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+    /// Hashes only: no receipt leaves, and single ones can still be proven
+    #[arg(long)]
+    pub(crate) redact: bool,
+}
+
+/// `ledger verify`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  lychgate ledger verify
+  lychgate ledger verify --checkpoint anchor.txt
+  lychgate ledger verify --dir ./record --trust trust.json
+
+A head kept elsewhere (--checkpoint) is what shows that all of it was rewritten and signed anew.
+No gate is started for this. Exit status 1 when something differs; the first difference is named.")]
+pub(crate) struct LedgerVerify {
+    /// A signed head that was kept elsewhere; may be repeated
+    #[arg(long, value_name = "FILE")]
+    pub(crate) checkpoint: Vec<PathBuf>,
+    /// An exported record instead of the gate's
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    /// Whose word counts [default: the gate's own trust bundle]
+    #[arg(long, value_name = "BUNDLE")]
+    pub(crate) trust: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
 
 /// `verify`
 #[derive(Debug, Args)]

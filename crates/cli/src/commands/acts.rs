@@ -12,6 +12,8 @@ use serde_json::{Value, json};
 
 mod one;
 
+pub(crate) use self::one::{find, unknown};
+
 use super::Context;
 use crate::args::Acts;
 use crate::connection::{Connection, answer};
@@ -179,7 +181,8 @@ pub(crate) fn handle(id: &ActId) -> String {
         .unwrap_or_default()
 }
 
-fn style(state: State) -> Style {
+/// How a state stands out.
+pub(crate) fn style(state: State) -> Style {
     match state {
         State::Effected | State::ReconciledEffect | State::ReconciledNoEffect => Style::Green,
         State::Refused | State::Failed => Style::Red,

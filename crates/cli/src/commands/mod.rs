@@ -11,6 +11,7 @@ mod gate;
 mod generated;
 mod init;
 mod keys;
+mod ledger;
 mod mcp;
 mod pending;
 mod pin;
@@ -75,6 +76,7 @@ pub(crate) fn run(cli: Cli, terminal: &mut Terminal) -> Outcome {
         Command::Pin(args) => pin::run(args, context),
         Command::Gate(args) => gate::run(args, context),
         Command::Keys(args) => keys::run(args, context),
+        Command::Ledger(args) => ledger::run(args, context),
         Command::Canon(_) | Command::Digest(_) | Command::Completions(_) | Command::Man(_) => {
             Ok(())
         }

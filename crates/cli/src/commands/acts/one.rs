@@ -104,7 +104,7 @@ fn signed(objects: &SignedObjects) -> Value {
 }
 
 /// The act that a text names: its whole id, or how the id of a recent one ends.
-fn find(named: &str, connection: &mut Connection) -> Outcome<ActId> {
+pub(crate) fn find(named: &str, connection: &mut Connection) -> Outcome<ActId> {
     if let Ok(id) = named.parse() {
         return Ok(id);
     }
@@ -129,7 +129,8 @@ fn find(named: &str, connection: &mut Connection) -> Outcome<ActId> {
     }
 }
 
-fn unknown(named: &str) -> Stop {
+/// There is no such act.
+pub(crate) fn unknown(named: &str) -> Stop {
     Stop::refused(format!("there is no act `{}`", escape(named))).try_this("lychgate acts")
 }
 

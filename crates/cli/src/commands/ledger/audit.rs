@@ -1,0 +1,367 @@
+//! `ledger verify`: the whole record, recomputed, against every head that was signed over it.
+
+use std::path::PathBuf;
+
+use lychgate_core::digest::b64;
+use lychgate_core::display::escape;
+use lychgate_keys::TrustBundle;
+use lychgate_ledger::audit::{Clean, Difference, Record, first_difference};
+use lychgate_ledger::tiles::{TileKind, check_tiles, read_bundle};
+use lychgate_ledger::tree::HashReader as _;
+use lychgate_ledger::{
+    Auditor, Finding, LeafHash, Tile, TileReader, TileSource as _, VerifiedCheckpoint,
+};
+use serde_json::json;
+
+use super::folder::Folder;
+use super::source::{Source, believed};
+use super::trust;
+use crate::args::LedgerVerify;
+use crate::commands::Context;
+use crate::files;
+use crate::outcome::{Outcome, Stop};
+use crate::places::{absolute, shown};
+use crate::terminal::{Style, bold, count, dim, styled, text};
+
+/// What an audit found.
+struct Audit {
+    /// The log's name.
+    origin: String,
+    /// How many of its own heads were compared, and how many from elsewhere.
+    heads: (usize, usize),
+    /// The verdict.
+    ended: Result<Clean, Found>,
+}
+
+/// The first difference.
+struct Found {
+    finding: Finding,
+    /// More of where it lies, when that can be told.
+    nearer: Option<String>,
+}
+
+impl From<Finding> for Found {
+    fn from(finding: Finding) -> Self {
+        Self {
+            finding,
+            nearer: None,
+        }
+    }
+}
+
+/// Audits, and says what was found.
+pub(super) fn run(args: &LedgerVerify, context: &mut Context<'_>) -> Outcome {
+    let trust = trust(args.trust.as_deref(), context)?;
+    let anchored = anchored(&args.checkpoint, &trust)?;
+    let audit = match &args.dir {
+        Some(dir) => of_folder(&Folder(absolute(dir)?), &trust, &anchored)?,
+        None => of_gate(&mut Source::open(context)?, &trust, &anchored)?,
+    };
+    match &audit.ended {
+        Ok(clean) => {
+            say(args, &audit, clean, context);
+            Ok(())
+        }
+        Err(found) => {
+            let reason = found.finding.to_string();
+            if args.output.json {
+                context.terminal.document(&json!({
+                    "whole": false, "log": audit.origin, "finding": word(&found.finding), "reason": reason,
+                    "nearer": found.nearer, "record": record_of(&found.finding),
+                }));
+            }
+            let nearer = found.nearer.as_deref().map(|near| format!(": {near}"));
+            Err(Stop::refused(format!(
+                "{}{}\n{}",
+                escape(&reason),
+                escape(nearer.as_deref().unwrap_or_default()),
+                meaning(&found.finding)
+            )))
+        }
+    }
+}
+
+/// The heads in files, each signed by a key of the log.
+fn anchored(paths: &[PathBuf], trust: &TrustBundle) -> Outcome<Vec<VerifiedCheckpoint>> {
+    let read = |path: &PathBuf| {
+        let note = files::read(path, MOST_NOTE)?
+            .ok_or_else(|| Stop::usage(format!("there is no file `{}`", shown(path))))?;
+        believed(&note, trust)
+            .map_err(|why| Stop::refused(format!("`{}` is not to be believed: {why}", shown(path))))
+    };
+    paths.iter().map(read).collect()
+}
+
+fn of_gate(
+    source: &mut Source,
+    trust: &TrustBundle,
+    anchored: &[VerifiedCheckpoint],
+) -> Outcome<Audit> {
+    let ledger = source.view()?;
+    let own = source.heads(trust)?;
+    let ended = compare(source, &own, anchored)?;
+    let ended = match ended {
+        Err(finding) => Err(Found {
+            nearer: nearer(source, &finding)?,
+            finding,
+        }),
+        Ok(clean) => Ok(clean),
+    };
+    Ok(Audit {
+        origin: ledger.origin,
+        heads: (own.len(), anchored.len()),
+        ended,
+    })
+}
+
+fn compare(
+    source: &mut Source,
+    own: &[VerifiedCheckpoint],
+    anchored: &[VerifiedCheckpoint],
+) -> Outcome<Result<Clean, Finding>> {
+    let mut auditor = match Auditor::new(own, anchored) {
+        Ok(auditor) => auditor,
+        Err(finding) => return Ok(Err(finding)),
+    };
+    // What is appended meanwhile lies under heads that were not read.
+    let last = own.iter().map(|head| head.checkpoint().size()).max();
+    let last = last.unwrap_or(u64::MAX);
+    let mut at = 0;
+    loop {
+        let page = source.records(at, PAGE)?;
+        let Some(first) = page.first() else { break };
+        // The next page begins after the last number given, whatever it is: a gap is the auditor's to name.
+        at = page.last().unwrap_or(first).index + 1;
+        for one in page.iter().filter(|one| one.index < last) {
+            let found = auditor.record(Record {
+                index: one.index,
+                bytes: one.bytes.as_deref(),
+                leaf: one.leaf,
+            });
+            if let Err(finding) = found {
+                return Ok(Err(finding));
+            }
+        }
+    }
+    Ok(auditor.finish())
+}
+
+/// Which record of a rewritten span differs from the kept tree, which the span was signed over.
+fn nearer(source: &mut Source, finding: &Finding) -> Outcome<Option<String>> {
+    let Finding::Rewritten { from, to } = *finding else {
+        return Ok(None);
+    };
+    let sealed = source.leaves(from, to)?;
+    let mut found: Vec<LeafHash> = Vec::new();
+    let mut at = from;
+    while at < to {
+        let page = source.records(at, PAGE)?;
+        let Some(last) = page.last() else { break };
+        at = last.index + 1;
+        found.extend(page.iter().map(|one| one.leaf));
+    }
+    let span = usize::try_from(to - from).unwrap_or(usize::MAX);
+    let found = found.into_iter().take(span);
+    Ok(
+        first_difference(from, found, sealed).map(|difference| match difference {
+            Difference::Replaced { index } => format!("record {index} was replaced"),
+            Difference::Dropped { index } => format!("record {index} was taken out"),
+            Difference::Inserted { index } => format!("record {index} was put in"),
+            Difference::Swapped { index } => {
+                format!("records {index} and {} changed places", index + 1)
+            }
+        }),
+    )
+}
+
+fn of_folder(
+    folder: &Folder,
+    trust: &TrustBundle,
+    anchored: &[VerifiedCheckpoint],
+) -> Outcome<Audit> {
+    let refused = |why: String| Stop::refused(format!("the export is not whole: {why}"));
+    let head = believed(&folder.checkpoint()?, trust)
+        .map_err(|why| Stop::refused(format!("the export's head is not to be believed: {why}")))?;
+    let (size, root) = (head.checkpoint().size(), *head.checkpoint().root());
+    let ended = match Auditor::new([&head], anchored) {
+        Ok(auditor) => read_folder(auditor, folder, size)?,
+        Err(finding) => Err(finding),
+    };
+    let tiles = check_tiles(size, &root, folder).map_err(|fault| chain(&fault));
+    let ended = match (ended, tiles) {
+        (Ok(clean), Ok(_)) => Ok(clean),
+        (Ok(_), Err(why)) => return Err(refused(why)),
+        (Err(finding), tiles) => Err(Found {
+            nearer: tiles.err().filter(|_| is_wide(&finding)),
+            finding,
+        }),
+    };
+    Ok(Audit {
+        origin: head.checkpoint().origin().to_owned(),
+        heads: (1, anchored.len()),
+        ended,
+    })
+}
+
+fn read_folder(
+    mut auditor: Auditor,
+    folder: &Folder,
+    size: u64,
+) -> Outcome<Result<Clean, Finding>> {
+    let refused = |why: String| Stop::refused(format!("the export is not whole: {why}"));
+    let reader = TileReader::new(Shared(folder), size);
+    for bundle in Tile::all(size).take_while(|tile| tile.kind() == TileKind::Entries) {
+        let level = Tile::new(TileKind::Hashes(0), bundle.index(), bundle.width());
+        let nodes = level.map(|tile| tile.nodes().collect::<Vec<_>>());
+        let leaves = reader.hashes(&nodes.unwrap_or_default());
+        let leaves = leaves.map_err(|fault| refused(chain(&fault)))?;
+        let bytes = folder.tile(bundle);
+        let bytes = bytes.map_err(|fault| refused(format!("`{bundle}`: {fault}")))?;
+        let entries = match &bytes {
+            Some(bytes) => Some(
+                read_bundle(bytes, bundle.width())
+                    .map_err(|fault| refused(format!("`{bundle}`: {fault}")))?,
+            ),
+            None => None,
+        };
+        for (leaf, (at, index)) in leaves.into_iter().zip((0..).zip(bundle.start_index()..)) {
+            let bytes = entries.as_ref().and_then(|all| all.get(at).copied());
+            let leaf = LeafHash(leaf);
+            if let Err(finding) = auditor.record(Record { index, bytes, leaf }) {
+                return Ok(Err(finding));
+            }
+        }
+    }
+    Ok(auditor.finish())
+}
+
+/// A folder that is read by several.
+struct Shared<'f>(&'f Folder);
+
+impl lychgate_ledger::TileSource for Shared<'_> {
+    type Fault = std::io::Error;
+
+    fn tile(&self, tile: Tile) -> Result<Option<Vec<u8>>, std::io::Error> {
+        self.0.tile(tile)
+    }
+}
+
+fn say(args: &LedgerVerify, audit: &Audit, clean: &Clean, context: &mut Context<'_>) {
+    let terminal = &mut *context.terminal;
+    if args.output.json {
+        terminal.document(&json!({
+            "whole": true, "log": audit.origin, "size": clean.size, "root": b64::encode(&clean.root),
+            "signed": clean.sealed, "anchored": clean.anchored, "own_heads": audit.heads.0,
+            "anchored_heads": audit.heads.1, "archived": clean.without_bytes,
+        }));
+        return;
+    }
+    let records = count(
+        usize::try_from(clean.size).unwrap_or(usize::MAX),
+        "record",
+        "records",
+    );
+    terminal.line(&[
+        styled(Style::Green, "✓ "),
+        bold(format!(
+            "the record is whole: {records}, each as it was signed"
+        )),
+    ]);
+    terminal.gap();
+    let (own, elsewhere) = audit.heads;
+    let mut rows = vec![
+        ("log", escape(&audit.origin)),
+        (
+            "signed",
+            format!(
+                "{} of them, under {} of the log's own",
+                clean.sealed,
+                count(own, "head", "heads")
+            ),
+        ),
+    ];
+    if let Some(anchored) = clean.anchored {
+        let heads = count(elsewhere, "head", "heads");
+        rows.push((
+            "anchored",
+            format!("{anchored} of them, under {heads} kept elsewhere"),
+        ));
+    }
+    if clean.without_bytes > 0 {
+        let archived = format!("{} of them, by their hash alone", clean.without_bytes);
+        rows.push(("archived", archived));
+    }
+    for (label, value) in rows {
+        terminal.wrapped(&[dim(format!("{label:>12}")), text("  ")], &text(value));
+    }
+    if clean.anchored.is_none() {
+        terminal.gap();
+        terminal.line(&[styled(
+            Style::Yellow,
+            "No head kept elsewhere was compared (--checkpoint FILE): whoever has the log's key and disk",
+        )]);
+        terminal.line(&[styled(
+            Style::Yellow,
+            "could have written and signed all of it anew.",
+        )]);
+    }
+}
+
+fn chain(fault: &dyn std::error::Error) -> String {
+    match fault.source() {
+        Some(behind) => format!("{fault}: {}", chain(behind)),
+        None => fault.to_string(),
+    }
+}
+
+fn is_wide(finding: &Finding) -> bool {
+    matches!(finding, Finding::Rewritten { .. })
+}
+
+fn word(finding: &Finding) -> &'static str {
+    match finding {
+        Finding::TwoLogs(..) => "two_logs",
+        Finding::Forked { .. } => "forked",
+        Finding::Edited { .. } => "edited",
+        Finding::Missing { .. } => "missing",
+        Finding::Reordered { .. } => "reordered",
+        Finding::Truncated { .. } => "truncated",
+        Finding::Rewritten { .. } => "rewritten",
+        Finding::Resealed { .. } => "resealed",
+        Finding::RolledBack { .. } => "rolled_back",
+    }
+}
+
+/// The first record that is not as it should be; of a span, where it begins.
+fn record_of(finding: &Finding) -> Option<u64> {
+    match *finding {
+        Finding::TwoLogs(..) | Finding::Forked { .. } => None,
+        Finding::Edited { index }
+        | Finding::Missing { index, .. }
+        | Finding::Reordered { index, .. } => Some(index),
+        Finding::Truncated { size, .. } | Finding::RolledBack { size, .. } => Some(size),
+        Finding::Rewritten { from, .. } | Finding::Resealed { from, .. } => Some(from),
+    }
+}
+
+fn meaning(finding: &Finding) -> &'static str {
+    match finding {
+        Finding::TwoLogs(..) => "A head of another log is among those compared.",
+        Finding::Forked { .. } => "The log told two stories. Keep both heads: they prove it.",
+        Finding::Edited { .. } => "Somebody changed this record after it was written.",
+        Finding::Missing { .. } => "Somebody took records out.",
+        Finding::Reordered { .. } => "Somebody moved records or put some in twice.",
+        Finding::Truncated { .. } => "Somebody cut off the end of the record.",
+        Finding::Rewritten { .. } => "Somebody changed records after they were signed.",
+        Finding::Resealed { .. } => {
+            "Somebody with the log's key rewrote records and signed them anew."
+        }
+        Finding::RolledBack { .. } => {
+            "An older copy was put back, or the end was cut off with its heads."
+        }
+    }
+}
+
+/// A head in a file.
+const MOST_NOTE: u64 = 1_000_000;
+const PAGE: u32 = 256;
