@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use lychgate_core::Timestamp;
 use lychgate_core::display::escape;
 use lychgate_core::outside::Clock as _;
+use lychgate_server::anchor::default_anchors;
 use lychgate_server::state::{StateFault, StateFolder, default_config_file, default_state_dir};
 
 use crate::outcome::{Outcome, Stop};
@@ -72,6 +73,14 @@ pub(crate) fn state_fault(fault: StateFault) -> Stop {
 /// The user's home.
 pub(crate) fn home() -> Option<PathBuf> {
     folder_variable("HOME")
+}
+
+/// The folder of the ledger's anchors.
+pub(crate) fn anchors() -> Option<PathBuf> {
+    default_anchors(
+        folder_variable("XDG_DATA_HOME").as_deref(),
+        home().as_deref(),
+    )
 }
 
 /// A path as a person may see it.

@@ -151,6 +151,8 @@ pub enum ReceiptKind {
     Revoked,
     /// A key was made, rotated or retired.
     KeyChanged,
+    /// An approver let the gate go on with a record that its anchor contradicts (PROFILE §10).
+    AnchorAccepted,
     /// A client method that is no act was passed on and is worth a line (elicitation, MCP.md).
     Noted,
     /// The gate started.

@@ -1,13 +1,15 @@
 //! Which objects are signed, and over which bytes (PROFILE §3).
 //!
 //! A signature is Ed25519 over the DSSE pre-authentication encoding of (payload type, canonical object without its
-//! `signature` member). One payload type per kind: no signature of one kind is valid for another.
+//! `signature` and `batch` members), or over the root of a Merkle tree whose leaves are such encodings. One payload type
+//! per kind: no signature of one kind is valid for another.
 
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::digest::{Algorithm, Digest, DigestError, b64};
 use crate::json::{self, ShapeFault, Value};
+use crate::merkle::{self, Hash, LeafHash};
 
 /// A kind of signed object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,9 +28,16 @@ pub enum ObjectKind {
     Reconciliation,
     /// An approver's yes to a change of keys, by the approver's key.
     KeyChange,
+    /// An approver's yes to a record that its anchor contradicts, by the approver's key.
+    Anchor,
 }
 
 impl ObjectKind {
+    /// Whether objects of this kind may be signed in batches: those that the gate makes. A person signs one thing.
+    pub fn may_be_batched(self) -> bool {
+        matches!(self, Self::Evidence | Self::Authority | Self::Verification)
+    }
+
     /// The DSSE payload type.
     pub fn payload_type(self) -> &'static str {
         match self {
@@ -39,6 +48,7 @@ impl ObjectKind {
             Self::Change => "application/vnd.lychgate.change+json",
             Self::Reconciliation => "application/vnd.lychgate.reconciliation+json",
             Self::KeyChange => "application/vnd.lychgate.key-change+json",
+            Self::Anchor => "application/vnd.lychgate.anchor+json",
         }
     }
 }
@@ -72,6 +82,9 @@ impl TryFrom<String> for KeyId {
 }
 
 /// Which key signed an object, how, and the signature itself once there is one.
+///
+/// A signature stands for the object alone, or, with `batch`, for the root of a tree whose leaves are objects (PROFILE
+/// §3): either way the object verifies by itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mark {
@@ -83,6 +96,10 @@ pub struct Mark {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[serde(deserialize_with = "signature")]
     pub signature: Option<String>,
+    /// Where the object stands in the batch that was signed; absent when it was signed alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
+    pub batch: Option<BatchPlace>,
 }
 
 impl Mark {
@@ -92,7 +109,51 @@ impl Mark {
             key_id,
             algorithm: SignatureAlgorithm::Ed25519,
             signature: None,
+            batch: None,
         }
+    }
+}
+
+/// A place in a batch: a Merkle tree (RFC 9162) over objects that one key signs at one moment. Each leaf is
+/// [`leaf_of`] an object, so kinds stay apart by their payload type; the signature is over [`batch_bytes`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BatchPlace {
+    /// Which leaf, from 0.
+    pub index: u64,
+    /// How many leaves.
+    pub size: u64,
+    /// The hashes beside the way, from the leaf upwards.
+    pub path: BatchPath,
+}
+
+impl BatchPlace {
+    /// The root this place leads a leaf to; `None` when it is no place in any tree.
+    pub fn root(&self, leaf: &LeafHash) -> Option<Hash> {
+        merkle::root_of_path(leaf, self.index, self.size, &self.path.0)
+    }
+}
+
+/// Hashes, each base64url.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<String>", into = "Vec<String>")]
+pub struct BatchPath(pub Vec<Hash>);
+
+impl From<BatchPath> for Vec<String> {
+    fn from(path: BatchPath) -> Self {
+        path.0.iter().map(|hash| b64::encode(hash)).collect()
+    }
+}
+
+impl TryFrom<Vec<String>> for BatchPath {
+    type Error = DigestError;
+
+    fn try_from(texts: Vec<String>) -> Result<Self, DigestError> {
+        let hash = |text: &String| {
+            let bytes = b64::decode(text).ok_or(DigestError::Encoding)?;
+            Hash::try_from(bytes).map_err(|_| DigestError::Encoding)
+        };
+        texts.iter().map(hash).collect::<Result<_, _>>().map(Self)
     }
 }
 
@@ -117,76 +178,99 @@ pub trait Signed: Serialize + DeserializeOwned {
     fn mark_mut(&mut self) -> &mut Mark;
 }
 
-/// The bytes a signature of `object` covers.
+/// The bytes that a signature of `object` alone covers, and that its leaf in a batch is made of.
 ///
 /// # Errors
 /// When the object has a number that canonical JSON cannot carry.
 pub fn signing_bytes<T: Signed>(object: &T) -> Result<Vec<u8>, ShapeFault> {
-    let whole = json::to_canonical(object)?;
-    let body = match object.mark().signature.as_deref() {
-        None => whole,
-        Some(signature) => match cut_signature(&whole, signature) {
-            Some(body) => body,
-            None => {
-                let mut value = json::to_value(object)?;
-                strip_signature(&mut value, Some(signature));
-                crate::jcs::to_bytes(&value)
-            }
-        },
+    let body = if object.mark().signature.is_none() && object.mark().batch.is_none() {
+        json::to_canonical(object)?
+    } else {
+        let mut value = json::to_value(object)?;
+        strip_signature(&mut value);
+        crate::jcs::to_bytes(&value)
     };
     Ok(pre_authentication_encoding(T::KIND.payload_type(), &body))
 }
 
+/// The leaf of an object in a batch, with the canonical bytes that were hashed: the object as it is before it is signed.
+#[derive(Clone, Debug)]
+pub struct Unsigned {
+    /// The canonical bytes without a signature.
+    pub body: Vec<u8>,
+    /// The leaf hash over the DSSE encoding of them.
+    pub leaf: LeafHash,
+}
+
+/// Makes an object's leaf.
+///
+/// # Errors
+/// As [`signing_bytes`], and when the object carries a signature already.
+pub fn unsigned<T: Signed>(object: &T) -> Result<Unsigned, ShapeFault> {
+    if object.mark().signature.is_some() || object.mark().batch.is_some() {
+        return Err(ShapeFault {
+            pointer: String::new(),
+            reason: "object is signed already".to_owned(),
+        });
+    }
+    let body = json::to_canonical(object)?;
+    let head = pae_head(T::KIND.payload_type(), body.len());
+    let leaf = merkle::leaf_hash_of(&[&head, &body]);
+    Ok(Unsigned { body, leaf })
+}
+
+/// The leaf of an object in a batch, whether or not it is signed by now.
+///
+/// # Errors
+/// As [`signing_bytes`].
+pub fn leaf_of<T: Signed>(object: &T) -> Result<LeafHash, ShapeFault> {
+    signing_bytes(object).map(|bytes| merkle::leaf_hash(&bytes))
+}
+
+/// The bytes that the signature of a batch covers.
+pub fn batch_bytes(root: &Hash, size: u64) -> Vec<u8> {
+    let body = format!(r#"{{"root":"{}","size":{size}}}"#, b64::encode(root));
+    pre_authentication_encoding(BATCH, body.as_bytes())
+}
+
+/// The payload type of a batch's root: no root is an object of any kind.
+const BATCH: &str = "application/vnd.lychgate.batch+json";
+
 /// DSSE v1 PAE: `DSSEv1 <len> <type> <len> <body>`.
 pub fn pre_authentication_encoding(payload_type: &str, body: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(body.len() + payload_type.len() + 32);
+    let mut out = pae_head(payload_type, body.len());
+    out.extend_from_slice(body);
+    out
+}
+
+/// What stands before the body; there is room for the body too.
+fn pae_head(payload_type: &str, length: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(length + payload_type.len() + 32);
     out.extend_from_slice(b"DSSEv1 ");
     out.extend_from_slice(payload_type.len().to_string().as_bytes());
     out.push(b' ');
     out.extend_from_slice(payload_type.as_bytes());
     out.push(b' ');
-    out.extend_from_slice(body.len().to_string().as_bytes());
+    out.extend_from_slice(length.to_string().as_bytes());
     out.push(b' ');
-    out.extend_from_slice(body);
     out
 }
 
-/// Cuts the mark's `signature` member out of an object's canonical bytes. A quote inside a string is escaped, so the
-/// member's own bytes stand nowhere else but where a member is; when they stand there twice, `None`.
-fn cut_signature(whole: &[u8], signature: &str) -> Option<Vec<u8>> {
-    let mut member = b"\"signature\":".to_vec();
-    crate::jcs::write_string(signature, &mut member);
-    let mut places = whole
-        .windows(member.len())
-        .enumerate()
-        .filter(|(_, bytes)| *bytes == member);
-    let (begin, _) = places.next()?;
-    if places.next().is_some() {
-        return None;
-    }
-    let (before, after) = (whole.get(..begin)?, whole.get(begin + member.len()..)?);
-    // With the one comma that parts it from its neighbour.
-    let (before, after) = match (before.strip_suffix(b","), after.strip_prefix(b",")) {
-        (Some(before), _) => (before, after),
-        (None, Some(after)) => (before, after),
-        (None, None) => (before, after),
-    };
-    Some([before, after].concat())
-}
-
-/// Removes the one `signature` member, which stands in the object named `mark` one level down.
-fn strip_signature(value: &mut Value, signature: Option<&str>) {
-    let (Value::Object(object), Some(_)) = (value, signature) else {
+/// Removes what a signature adds, which stands in the object named `mark` one level down.
+fn strip_signature(value: &mut Value) {
+    let Value::Object(object) = value else {
         return;
     };
     for holder in ["protector", "issuer", "mark"] {
         let Some(Value::Object(inner)) = object.get_mut(holder) else {
             continue;
         };
-        match inner.get_mut("mark") {
-            Some(Value::Object(mark)) => drop(mark.remove("signature")),
-            _ => drop(inner.remove("signature")),
-        }
+        let mark = match inner.get_mut("mark") {
+            Some(Value::Object(mark)) => mark,
+            _ => inner,
+        };
+        drop(mark.remove("signature"));
+        drop(mark.remove("batch"));
     }
 }
 

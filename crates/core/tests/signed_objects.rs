@@ -12,7 +12,7 @@ use lychgate_core::json::{self, Limits, Value};
 use lychgate_core::signed::{ObjectKind, Signed, pre_authentication_encoding, signing_bytes};
 use lychgate_core::verification::SinkVerification;
 
-const KINDS: [ObjectKind; 7] = [
+const KINDS: [ObjectKind; 8] = [
     ObjectKind::Evidence,
     ObjectKind::Authority,
     ObjectKind::Verification,
@@ -20,6 +20,7 @@ const KINDS: [ObjectKind; 7] = [
     ObjectKind::Change,
     ObjectKind::Reconciliation,
     ObjectKind::KeyChange,
+    ObjectKind::Anchor,
 ];
 
 #[test]

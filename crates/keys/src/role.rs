@@ -44,7 +44,8 @@ impl Role {
             ObjectKind::Approval
             | ObjectKind::Change
             | ObjectKind::Reconciliation
-            | ObjectKind::KeyChange => Self::Approver,
+            | ObjectKind::KeyChange
+            | ObjectKind::Anchor => Self::Approver,
         }
     }
 }

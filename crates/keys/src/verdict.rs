@@ -1,8 +1,8 @@
 //! What an approver signs (PROFILE §10): a verdict on a ticket, a change of configuration, a verdict on an
-//! indeterminate act, a change of keys.
+//! indeterminate act, a change of keys, a record that its anchor contradicts.
 //!
-//! A ticket is single-use; every other object carries the gate's one-time challenge, so that a captured signature is
-//! of no use a second time.
+//! A ticket is single-use, and a yes to a record is for that record's one state; every other object carries the gate's
+//! one-time challenge: a captured signature is of no use a second time.
 
 use lychgate_core::Timestamp;
 use lychgate_core::act::Version;
@@ -109,6 +109,27 @@ pub struct KeyChange {
     pub mark: Mark,
 }
 
+/// A person's yes to going on with a record that its anchor contradicts. Bound to both, so that it is of no use for any
+/// other pair, and of none once the record has grown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AnchorVerdict {
+    /// Always `1.0`.
+    pub version: Version,
+    /// Always `anchor_verdict`.
+    pub object_type: AnchorObject,
+    /// Digest of the anchor's bytes.
+    pub anchor: Digest,
+    /// Digest of the record's newest signed head.
+    pub head: Digest,
+    /// Why the person goes on with it.
+    pub reason: Reason,
+    /// When it was signed.
+    pub at: Timestamp,
+    /// The approver's key and signature.
+    pub mark: Mark,
+}
+
 macro_rules! signed {
     ($($object:ident = $kind:ident, $type:ident = $word:literal;)*) => {$(
         impl Signed for $object {
@@ -139,6 +160,7 @@ signed! {
     ConfigurationChange = Change, ChangeObject = "configuration_change";
     ReconciliationVerdict = Reconciliation, ReconciliationObject = "reconciliation_verdict";
     KeyChange = KeyChange, KeyChangeObject = "key_change";
+    AnchorVerdict = Anchor, AnchorObject = "anchor_verdict";
 }
 
 /// An Ed25519 public key; on the wire 32 bytes as base64url.

@@ -5,11 +5,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use lychgate_core::receipt::Isolation;
+use lychgate_gate::ledger::{AnchorNote, Examined, examine};
 use lychgate_gate::{Current, LedgerSigner, Parts, SteadyClock};
-use lychgate_keys::{KeyRing, Sealer, SystemEntropy, TrustBundle};
+use lychgate_keys::{KeyRing, Role, Sealer, SystemEntropy, TrustBundle};
+use lychgate_ledger::KeyName;
 use lychgate_policy::Applied;
-use lychgate_store::{self as store, SqliteStore, Store};
+use lychgate_store::{SqliteStore, Store};
 
+use crate::anchor::AnchorFile;
 use crate::reserved::{LivePaths, Places};
 use crate::state::{Lock, StateFault, StateFolder};
 
@@ -20,9 +23,27 @@ pub struct OpenOptions {
     pub config_file: Option<PathBuf>,
     /// The client user's home, whose clients' configuration files no sink may touch.
     pub home: Option<PathBuf>,
+    /// The folder of anchors ([`crate::anchor::default_anchors`]); `None` for no anchor.
+    pub anchors: Option<PathBuf>,
     /// The user the clients run as, when the operator says that it is not the gate's own. Only then, and only when it
     /// is true, do receipts say `isolation: separate-user`.
     pub client_uid: Option<u32>,
+}
+
+impl OpenOptions {
+    /// The anchor of a log.
+    pub(crate) fn anchor(&self, log: &KeyName) -> Option<AnchorFile> {
+        let folder = self.anchors.as_deref()?;
+        Some(AnchorFile::of(folder, log))
+    }
+
+    pub(crate) fn isolation(&self) -> Isolation {
+        let own = rustix::process::geteuid().as_raw();
+        match self.client_uid {
+            Some(uid) if uid != own => Isolation::SeparateUser,
+            _ => Isolation::SameUser,
+        }
+    }
 }
 
 /// Everything a gate is made of, and the lock that makes it the only one. Keep the lock as long as the gate.
@@ -31,6 +52,10 @@ pub struct Opened {
     pub parts: Parts,
     /// The lock.
     pub lock: Lock,
+    /// Where the record's heads are anchored; `None` without an anchor.
+    pub anchor: Option<Arc<AnchorFile>>,
+    /// What is worth a receipt about the anchor as it was found.
+    pub anchor_note: Option<AnchorNote>,
 }
 
 impl std::fmt::Debug for Opened {
@@ -52,18 +77,16 @@ impl StateFolder {
         let trust = TrustBundle::read(&self.trust())?;
         let ring = KeyRing::open(&self.keys(), &trust)?;
         let sealer = Sealer::open_file(&self.seal_key())?;
-        let signer = LedgerSigner::new(self.read_log_name()?, Arc::clone(&ring.ledger));
-        let database = SqliteStore::open(&store::Options::new(self.database()), Arc::new(signer))?;
+        let log = self.read_log_name()?;
+        let signer = LedgerSigner::new(log.clone(), Arc::clone(&ring.ledger));
+        let database = self.open_store(signer)?;
+        let anchor = options.anchor(&log);
+        let anchor_note = self.examine(&database, &trust, &log, anchor.as_ref())?;
         let (current, clock) = read_current(&database)?;
         let places = Places {
             state: self.path().to_owned(),
             config_file: options.config_file.clone(),
             home: options.home.clone(),
-        };
-        let own = rustix::process::geteuid().as_raw();
-        let isolation = match options.client_uid {
-            Some(uid) if uid != own => Isolation::SeparateUser,
-            _ => Isolation::SameUser,
         };
         let parts = Parts {
             store: Arc::new(database),
@@ -73,10 +96,43 @@ impl StateFolder {
             clock: Arc::new(clock),
             entropy: Arc::new(SystemEntropy),
             paths: Arc::new(LivePaths::new(&places)),
-            isolation,
+            isolation: options.isolation(),
             current,
         };
-        Ok(Opened { parts, lock })
+        Ok(Opened {
+            parts,
+            lock,
+            anchor: anchor.map(Arc::new),
+            anchor_note,
+        })
+    }
+
+    //= PROFILE §10: nothing starts on a store that its anchor contradicts, and an anchor that is gone is not silent
+    /// Compares the record with its anchor, or with itself where there is none.
+    fn examine(
+        &self,
+        database: &SqliteStore,
+        trust: &TrustBundle,
+        log: &KeyName,
+        anchor: Option<&AnchorFile>,
+    ) -> Result<Option<AnchorNote>, StateFault> {
+        let read = anchor.map(AnchorFile::read).transpose();
+        let (bytes, unreadable) = match read {
+            Ok(bytes) => (bytes.flatten(), None),
+            Err(_) => (None, Some(AnchorNote::Unreadable)),
+        };
+        match examine(database, trust, log, bytes.as_deref())? {
+            Examined::Differs(difference) => Err(StateFault::Contradicted {
+                difference,
+                record: self.database(),
+                anchor: anchor.map(|anchor| anchor.path().to_owned()),
+                approver: trust.current(Role::Approver).is_some(),
+            }),
+            _ if anchor.is_none() => Ok(None),
+            _ if unreadable.is_some() => Ok(unreadable),
+            Examined::Missing => Ok(Some(AnchorNote::Missing)),
+            Examined::First | Examined::Agrees => Ok(None),
+        }
     }
 }
 

@@ -134,7 +134,10 @@ impl StateFolder {
             self.seal_key(),
             self.log_name_file(),
         ] {
-            closed(&file, false)?;
+            closed(&file, false).map_err(|fault| match fault {
+                StateFault::Missing(file) => StateFault::Incomplete(file),
+                other => other,
+            })?;
         }
         for file in [self.lock_file(), self.log(), self.approver_key()] {
             match closed(&file, false) {

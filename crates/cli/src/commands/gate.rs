@@ -12,7 +12,7 @@ use super::Context;
 use crate::args::{Gate, GateCommand, Output};
 use crate::connection::{self, Connection, answer};
 use crate::outcome::{Outcome, Stop};
-use crate::places::{home, shown, state_fault};
+use crate::places::{anchors, home, shown, state_fault};
 use crate::terminal::{Span, Style, ago, dim, styled, text};
 
 /// Runs one of them.
@@ -40,6 +40,7 @@ fn serve(background: bool, context: &mut Context<'_>) -> Outcome {
         background,
         config_file: Some(context.places.config.clone()),
         home: home(),
+        anchors: anchors(),
         ..RunOptions::default()
     };
     match lychgate_server::run(&state, &options) {

@@ -19,6 +19,7 @@ fn samples() -> Vec<(Validator, Value)> {
         "configuration-change",
         "reconciliation-verdict",
         "key-change",
+        "anchor-verdict",
         "trust-bundle"
     ];
     let pair = |(name, schema, sample): (&str, &str, &str)| {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use lychgate_core::json::ShapeFault;
 use lychgate_core::outside::NoEntropy;
+use lychgate_gate::ledger::Difference;
 use lychgate_keys::{KeyFault, TrustFault};
 use lychgate_ledger::note::NotAKeyName;
 use lychgate_store::{self as store, StoreFault};
@@ -90,6 +91,46 @@ pub enum StateFault {
     /// The store did not take the first configuration.
     #[error("the first configuration was not kept: {0}")]
     Rejected(store::Rejected),
+    /// A file of the folder is gone.
+    #[error(
+        "EF-080: `{}` is missing from the state folder; nothing starts without it: restore the folder from a backup, or move it away and make a new one with `lychgate init`",
+        .0.display()
+    )]
+    Incomplete(PathBuf),
+    /// The record does not agree with itself.
+    #[error(
+        "EF-080: the record in `{}` does not agree with itself: {what}; the gate does not start, and nothing was repaired: keep a copy, look with `lychgate ledger verify`, then restore the state folder from a backup",
+        path.display()
+    )]
+    Damaged {
+        /// The store.
+        path: PathBuf,
+        /// What was found.
+        what: String,
+    },
+    /// The record is not the one its anchor saw.
+    #[error(
+        "EF-080: {difference} (record `{}`{}); the gate does not start, and nothing was repaired: restore the newest state folder, or go on with this one, for ever visibly, with `lychgate ledger anchor --accept --reason R`{}",
+        record.display(),
+        anchor.as_ref().map(|anchor| format!(", anchor `{}`", anchor.display())).unwrap_or_default(),
+        if *approver { ", which asks for the approver's passphrase" } else { "; this gate has no approver, so whoever owns the folder decides" }
+    )]
+    Contradicted {
+        /// What was found.
+        difference: Difference,
+        /// The store.
+        record: PathBuf,
+        /// The anchor, when there is one.
+        anchor: Option<PathBuf>,
+        /// Whether there is an approver.
+        approver: bool,
+    },
+    /// Record and anchor agree.
+    #[error("the record agrees with its anchor; there is nothing to accept")]
+    NothingToAccept,
+    /// The decision is not the approver's, or for another record or anchor.
+    #[error("the decision is not signed by the approver's key for this record and this anchor")]
+    NotAccepted,
     /// The log's name is none.
     #[error(
         "the log's name in the state folder is none: {0}; restore the state folder from a backup"
@@ -107,7 +148,7 @@ impl StateFault {
     /// The exit status (CLI.md).
     pub fn status(&self) -> u8 {
         match self {
-            Self::Locked { .. } => Class::Refused,
+            Self::Locked { .. } | Self::NothingToAccept | Self::NotAccepted => Class::Refused,
             Self::Missing(_)
             | Self::Exists(_)
             | Self::Relative(_)

@@ -1,0 +1,56 @@
+//! What is worth a line about the anchor while the gate runs.
+
+use std::sync::Arc;
+
+use lychgate_core::Code;
+use lychgate_core::receipt::ReceiptKind;
+use lychgate_store as store;
+
+use crate::gate::Gate;
+
+/// Something about the anchor that must not pass silently. Each is a receipt of kind `noted`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnchorNote {
+    /// There was none when the gate started, and this was not its first start.
+    Missing,
+    /// It could not be read when the gate started.
+    Unreadable,
+    /// It cannot be written; said once, until it can be again.
+    Unwritable,
+}
+
+impl AnchorNote {
+    /// Its phrase in the receipt.
+    pub fn phrase(self) -> &'static str {
+        match self {
+            Self::Missing => "anchor: missing at start; a new one begins here",
+            Self::Unreadable => "anchor: cannot be read at start; nothing was compared",
+            Self::Unwritable => "anchor: cannot be written",
+        }
+    }
+}
+
+impl Gate {
+    /// Records it.
+    ///
+    /// # Errors
+    /// EF-080, EF-081 when the store cannot answer.
+    pub async fn note_anchor(self: &Arc<Self>, note: AnchorNote) -> Result<(), Code> {
+        let current = self.current();
+        let receipt = self
+            .draft(ReceiptKind::Noted, &current)
+            .policy(current.policy_digest)
+            .detail(note.phrase())
+            .entry()
+            .map_err(|_| Code::FailClosed)?;
+        let note = store::Note {
+            now: self.now(),
+            receipts: vec![receipt],
+        };
+        match self.store().commit(store::Txn::Note(note)).await {
+            Ok(store::Committed::Done(_)) => Ok(()),
+            Ok(store::Committed::Rejected(_)) => Err(Code::FailClosed),
+            Err(fault) => Err(self.store_fault(&fault)),
+        }
+    }
+}

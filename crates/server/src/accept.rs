@@ -1,0 +1,204 @@
+//! A record that its anchor contradicts: what a person is shown, and going on with it (PROFILE §10).
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use lychgate_core::Digest;
+use lychgate_core::id::GateId;
+use lychgate_core::outside::{Clock as _, ten};
+use lychgate_core::signed::KeyId;
+use lychgate_gate::ledger::{Acceptance, Difference, Examined, acceptance_receipt, examine};
+use lychgate_gate::receipts::Standing;
+use lychgate_gate::{LedgerSigner, SteadyClock};
+use lychgate_keys::verdict::{AnchorVerdict, Reason};
+use lychgate_keys::{KeyRing, Role, SystemEntropy, TrustBundle};
+use lychgate_store::{
+    self as store, Committed, HeadRow, Lapse, Rotate, SqliteStore, Store, TicketState, Txn,
+};
+
+use crate::anchor::AnchorFile;
+use crate::open::OpenOptions;
+use crate::state::{StateFault, StateFolder, approver_of};
+
+/// A record and an anchor that cannot both be right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contradiction {
+    /// How they differ.
+    pub difference: Difference,
+    /// Where the anchor is.
+    pub place: PathBuf,
+    /// Its bytes.
+    pub anchor: Vec<u8>,
+    /// The record's newest signed head; size 0 and no note when the record is empty.
+    pub head: HeadRow,
+    /// Whether an approver's key must say yes; without one (`init --no-approver`) whoever owns the folder decides.
+    pub needs_approver: bool,
+}
+
+impl Contradiction {
+    /// What an approver signs over: digests of anchor and head.
+    pub fn digests(&self) -> (Digest, Digest) {
+        (
+            Digest::sha256(&self.anchor),
+            Digest::sha256(&self.head.note),
+        )
+    }
+}
+
+/// A person's decision to go on.
+#[derive(Clone, Debug)]
+pub enum Decision {
+    /// With the approver's signature.
+    Signed(Box<AnchorVerdict>),
+    /// Where there is no approver.
+    Unsigned(Reason),
+}
+
+impl StateFolder {
+    /// How the record contradicts its anchor; `None` when it does not, or there is no anchor. Takes no lock and changes
+    /// nothing: a gate that runs has compared already.
+    ///
+    /// # Errors
+    /// When the folder is not fit, or anything in it cannot be read.
+    pub fn contradiction(
+        &self,
+        options: &OpenOptions,
+    ) -> Result<Option<Contradiction>, StateFault> {
+        self.check()?;
+        let trust = TrustBundle::read(&self.trust())?;
+        let database = SqliteStore::open_reading(&self.database())?;
+        self.compare(&database, &trust, options)
+    }
+
+    pub(crate) fn compare(
+        &self,
+        database: &dyn Store,
+        trust: &TrustBundle,
+        options: &OpenOptions,
+    ) -> Result<Option<Contradiction>, StateFault> {
+        let log = self.read_log_name()?;
+        let Some(file) = options.anchor(&log) else {
+            return Ok(None);
+        };
+        let Some(anchor) = file.read().map_err(StateFault::io("read", file.path()))? else {
+            return Ok(None);
+        };
+        let Examined::Differs(difference) = examine(database, trust, &log, Some(&anchor))? else {
+            return Ok(None);
+        };
+        let head = database.newest_head()?.unwrap_or(HeadRow {
+            size: 0,
+            note: Vec::new(),
+        });
+        Ok(Some(Contradiction {
+            difference,
+            place: file.path().to_owned(),
+            anchor,
+            head,
+            needs_approver: trust.current(Role::Approver).is_some(),
+        }))
+    }
+
+    //= PROFILE §10: consumed, spent and denied do not come back after a restore, and the decision is a receipt
+    /// Goes on with a record that its anchor contradicts. The record gets a receipt of it for ever, every live ticket
+    /// lapses, the authority epoch moves, the contradicted anchor is kept beside a new one. Returns where it is kept.
+    ///
+    /// What the lost lines said cannot be brought back: revocations, and acts whose effects they recorded.
+    ///
+    /// # Errors
+    /// When another gate has the folder, record and anchor do not differ, the decision is not the approver's or for
+    /// another pair, or anything cannot be written; nothing is then decided.
+    pub fn accept_anchor(
+        &self,
+        options: &OpenOptions,
+        decision: &Decision,
+    ) -> Result<PathBuf, StateFault> {
+        let _lock = self.lock()?;
+        let trust = TrustBundle::read(&self.trust())?;
+        let ring = KeyRing::open(&self.keys(), &trust)?;
+        let log = self.read_log_name()?;
+        let signer = LedgerSigner::new(log.clone(), Arc::clone(&ring.ledger));
+        let database = self.open_store(signer)?;
+        let found = self
+            .compare(&database, &trust, options)?
+            .ok_or(StateFault::NothingToAccept)?;
+        let state = database.protected_state()?;
+        let now = SteadyClock::start(state.last_time).now();
+        let (approver, reason) = check(&found, decision, &trust, now)?;
+        let standing = Standing {
+            gate_id: GateId::new(now, ten(&SystemEntropy)?),
+            isolation: options.isolation(),
+            approver: approver_of(&trust),
+        };
+        let what = Acceptance {
+            difference: &found.difference,
+            anchor: &found.anchor,
+            head: &found.head.note,
+            size: found.head.size,
+            approver: approver.as_ref(),
+            reason: &reason,
+        };
+        let receipt = acceptance_receipt(standing, now, state.epochs, &what)?;
+        // First, so that an interruption leaves less to license, never more.
+        commit(&database, Txn::Lapse(live_tickets(&database, now)?))?;
+        let receipts = vec![receipt];
+        commit(&database, Txn::Rotate(Rotate { now, receipts }))?;
+        let file = AnchorFile::at(found.place);
+        let aside = file
+            .set_aside(now)
+            .map_err(StateFault::io("move", file.path()))?;
+        if let Some(head) = database.newest_head()? {
+            let written = file.write(&head);
+            written.map_err(StateFault::io("write", file.path()))?;
+        }
+        Ok(aside)
+    }
+
+    pub(crate) fn open_store(&self, signer: LedgerSigner) -> Result<SqliteStore, StateFault> {
+        let opened = SqliteStore::open(&store::Options::new(self.database()), Arc::new(signer));
+        opened.map_err(|fault| match fault {
+            store::StoreFault::Record(what) => StateFault::Damaged {
+                path: self.database(),
+                what,
+            },
+            other => other.into(),
+        })
+    }
+}
+
+/// Whether the decision is for what was found, and by whom it may be made.
+fn check(
+    found: &Contradiction,
+    decision: &Decision,
+    trust: &TrustBundle,
+    now: lychgate_core::Timestamp,
+) -> Result<(Option<KeyId>, Reason), StateFault> {
+    match decision {
+        Decision::Signed(verdict) => {
+            let signed = trust.verify_live(Role::Approver, verdict.as_ref(), now);
+            if signed.is_err() || (verdict.anchor, verdict.head) != found.digests() {
+                return Err(StateFault::NotAccepted);
+            }
+            Ok((Some(verdict.mark.key_id.clone()), verdict.reason.clone()))
+        }
+        Decision::Unsigned(_) if found.needs_approver => Err(StateFault::NotAccepted),
+        Decision::Unsigned(reason) => Ok((None, reason.clone())),
+    }
+}
+
+fn live_tickets(database: &dyn Store, now: lychgate_core::Timestamp) -> Result<Lapse, StateFault> {
+    let mut lapse = Lapse::at(now);
+    for state in [TicketState::Pending, TicketState::Approved] {
+        let rows = database.tickets(Some(state), usize::MAX)?;
+        let unused = rows.into_iter().filter(|row| row.consumed_by.is_none());
+        lapse.tickets.extend(unused.map(|row| row.id));
+    }
+    Ok(lapse)
+}
+
+fn commit(database: &dyn Store, txn: Txn) -> Result<(), StateFault> {
+    match database.commit(txn).wait()? {
+        Committed::Done(_) => Ok(()),
+        Committed::Rejected(why) => Err(StateFault::Rejected(why)),
+    }
+}

@@ -1,0 +1,169 @@
+//! The anchor: the record's newest signed head, kept outside the state folder, so that a folder that was exchanged,
+//! cut or restored is noticed (PROFILE §10). On the same machine it protects from mistakes, not from the disk's owner.
+//!
+//! It is written off the way of acts, after the commit it speaks of, at most four times a second, the latest head wins.
+//! A gate that is killed leaves an anchor up to a quarter of a second old; the record is then ahead of it, which is as
+//! it should be. Each write is a new file, synced, and moved into place: after a crash the old or the new one is there.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use lychgate_core::Timestamp;
+use lychgate_gate::Gate;
+use lychgate_gate::ledger::AnchorNote;
+use lychgate_ledger::KeyName;
+use lychgate_store::HeadRow;
+use rustix::fs::OFlags;
+
+use crate::state::FILE_MODE;
+
+/// The default folder of anchors: `$XDG_DATA_HOME/lychgate/anchors`, else `~/.local/share/lychgate/anchors`. Never within
+/// the default state folder. The values come from the caller, as for [`crate::state::default_state_dir`].
+pub fn default_anchors(xdg_data_home: Option<&Path>, home: Option<&Path>) -> Option<PathBuf> {
+    let absolute = |path: Option<&Path>| path.filter(|path| path.is_absolute()).map(Path::to_owned);
+    let base = absolute(xdg_data_home).or_else(|| Some(absolute(home)?.join(".local/share")));
+    base.map(|base| base.join("lychgate/anchors"))
+}
+
+/// One log's anchor.
+#[derive(Debug)]
+pub struct AnchorFile {
+    path: PathBuf,
+    /// The size of the head written last: an older one never replaces it.
+    written: Mutex<u64>,
+}
+
+impl AnchorFile {
+    /// In a file of its own.
+    pub fn at(path: PathBuf) -> Self {
+        let written = Mutex::new(0);
+        Self { path, written }
+    }
+
+    /// In a folder of anchors, by the log's name.
+    pub fn of(folder: &Path, log: &KeyName) -> Self {
+        let name = log.as_str().replace('/', "-");
+        Self::at(folder.join(format!("{name}.checkpoint")))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its bytes; `None` when there is no file, or an empty one.
+    ///
+    /// # Errors
+    /// What the system says; a file too long to be a checkpoint.
+    pub fn read(&self) -> io::Result<Option<Vec<u8>>> {
+        let opened = OpenOptions::new()
+            .read(true)
+            .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
+            .open(&self.path);
+        let file = match opened {
+            Ok(file) => file,
+            Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(fault) => return Err(fault),
+        };
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::other("not a regular file"));
+        }
+        let mut bytes = Vec::new();
+        file.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > MOST_BYTES {
+            return Err(io::Error::other("too long for a checkpoint"));
+        }
+        Ok((!bytes.is_empty()).then_some(bytes))
+    }
+
+    /// Puts a head in its place, unless a larger one stands there from this process. Blocks.
+    ///
+    /// # Errors
+    /// What the system says; the old anchor then stands.
+    pub fn write(&self, head: &HeadRow) -> io::Result<()> {
+        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        if head.size <= *written {
+            return Ok(());
+        }
+        let folder = self.path.parent().unwrap_or(Path::new("/"));
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)?;
+        let next = self.path.with_extension("new");
+        // Left over from a gate that was killed; this gate is the only one.
+        match fs::remove_file(&next) {
+            Ok(()) => {}
+            Err(fault) if fault.kind() == io::ErrorKind::NotFound => {}
+            Err(fault) => return Err(fault),
+        }
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(FILE_MODE)
+            .open(&next)?;
+        file.write_all(&head.note)?;
+        file.sync_data()?;
+        fs::rename(&next, &self.path)?;
+        *written = head.size;
+        Ok(())
+    }
+
+    /// Moves a contradicted anchor aside; it is evidence, and stays.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(crate) fn set_aside(&self, at: Timestamp) -> io::Result<PathBuf> {
+        let aside = self
+            .path
+            .with_extension(format!("contradicted-{}", at.as_millis()));
+        fs::rename(&self.path, &aside)?;
+        if let Some(folder) = self.path.parent() {
+            File::open(folder)?.sync_all()?;
+        }
+        Ok(aside)
+    }
+}
+
+/// Keeps the anchor at the store's newest head, as long as it is polled.
+pub(crate) async fn keep(gate: Arc<Gate>, file: Arc<AnchorFile>) {
+    let mut heads = gate.store().watch_heads();
+    heads.mark_changed();
+    let mut failing = false;
+    while heads.changed().await.is_ok() {
+        let head = heads.borrow_and_update().clone();
+        let fault = write(Arc::clone(&file), head).await.err();
+        if let Some(fault) = &fault {
+            tracing::error!(%fault, "the anchor cannot be written");
+        }
+        if fault.is_some() && !failing {
+            // The store says itself when it cannot answer.
+            let _ = gate.note_anchor(AnchorNote::Unwritable).await;
+        }
+        failing = fault.is_some();
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// The last head of a gate that ends.
+pub(crate) async fn finish(gate: &Gate, file: Arc<AnchorFile>) {
+    let head = gate.store().watch_heads().borrow().clone();
+    if let Err(fault) = write(file, head).await {
+        tracing::error!(%fault, "the last head could not be anchored");
+    }
+}
+
+async fn write(file: Arc<AnchorFile>, head: Option<HeadRow>) -> io::Result<()> {
+    let Some(head) = head else { return Ok(()) };
+    let done = tokio::task::spawn_blocking(move || file.write(&head));
+    done.await.map_err(io::Error::other)?
+}
+
+/// Between two writes.
+const PAUSE: Duration = Duration::from_millis(250);
+/// The longest anchor: a checkpoint with many cosignatures.
+const MOST_BYTES: u64 = 1 << 20;
