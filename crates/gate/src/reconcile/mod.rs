@@ -55,8 +55,8 @@ pub enum Asked {
         /// The look-up's own act.
         read_back: ActId,
     },
-    /// It was not asked.
-    NotAsked {
+    /// It was not asked, or not as it could have answered.
+    Refused {
         /// The look-up's own act, when there was one.
         read_back: Option<ActId>,
         /// A phrase of our own for the receipt.
@@ -187,10 +187,9 @@ impl Reconciler {
             return;
         };
         for row in rows {
-            if row.state == State::Indeterminate && row.agent == lychgate_policy::RECONCILER {
-                if let Err(code) = self.gate.end_look_up(row.id).await {
-                    tracing::warn!(%code, act = %row.id, "an old look-up could not be ended");
-                }
+            // Others are left alone by it.
+            if let Err(code) = self.gate.end_look_up(row.id).await {
+                tracing::warn!(%code, act = %row.id, "an old look-up could not be ended");
             }
         }
     }

@@ -64,7 +64,7 @@ impl Gate {
                 }
                 self.note_step(&row, Some(read_back), "no answer").await
             }
-            Asked::NotAsked { read_back, why } => self.note_step(&row, read_back, why).await,
+            Asked::Refused { read_back, why } => self.note_step(&row, read_back, why).await,
         }
     }
 

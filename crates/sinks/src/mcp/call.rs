@@ -124,6 +124,9 @@ impl Call {
             _ => None,
         };
         let settled = shared.gate.settle(attempt, raw).await;
+        if settled.state == State::Indeterminate && !outcome.is_error() {
+            shared.still_at_work(settled.act);
+        }
         if let (State::InputRequired, Some(result)) = (settled.state, raw) {
             let state = request_state(result);
             shared.gate.expect_round(&held, state.as_deref());

@@ -60,7 +60,7 @@ pub(crate) async fn serve(
 }
 
 //= PROFILE §8: the digest of the entry file belongs to the endpoint
-fn start(server: &Server) -> Result<launch::Running, Withheld> {
+pub(super) fn start(server: &Server) -> Result<launch::Running, Withheld> {
     if server.entry.is_some() && entry_digest(&server.command) != server.entry {
         tracing::error!(server = %server.name, "the server's entry file is not the one pinned");
         return Err(Withheld::Substituted);

@@ -46,6 +46,17 @@ pub(crate) enum Outcome {
     NotSent,
 }
 
+impl Outcome {
+    /// Whether the server has answered with an error: whatever it did, it is over.
+    pub(crate) fn is_error(&self) -> bool {
+        match self {
+            Self::Answered(Err(_)) => true,
+            Self::Answered(Ok(raw)) => result_facts(raw).is_ok_and(|facts| facts.is_error),
+            Self::Late(_) | Self::Lost | Self::NotSent => false,
+        }
+    }
+}
+
 impl Effect for McpCall<'_> {
     type Answer = Outcome;
 

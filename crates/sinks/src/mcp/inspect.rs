@@ -79,25 +79,10 @@ async fn ask(
     has_roots: bool,
     patience: Duration,
 ) -> Result<Found, InspectFault> {
-    let (id, answer) = upstream.expect();
-    upstream
-        .say(passing_bytes(
-            id,
-            "initialize",
-            Some(&initialize_params(has_roots)),
-        ))
-        .await;
-    let raw = match timeout(patience, answer).await {
-        Ok(Ok(Ok(raw))) => raw,
-        _ => return Err(InspectFault::NoAnswer("initialize")),
-    };
+    let greeted = greet(upstream, has_roots, patience).await;
+    let raw = greeted.ok_or(InspectFault::NoAnswer("initialize"))?;
     let parsed = lychgate_core::json::parse(&raw, &lychgate_core::json::Limits::CANON).ok();
     let server_info = parsed.and_then(|result| result.get("serverInfo").cloned());
-    upstream
-        .say(notification_bytes("notifications/initialized", None))
-        .await;
-    // Some servers finish their list only after they have heard of the client; a moment lets them.
-    tokio::time::sleep(SETTLE).await;
     let mut listed = Vec::new();
     let mut unpinnable = Vec::new();
     let handshake = Handshake::default();
@@ -129,6 +114,25 @@ async fn ask(
     Ok((definitions, unpinnable, server_info))
 }
 
+/// The handshake of the gate's own connections, and what the server answered.
+pub(super) async fn greet(
+    upstream: &Upstream,
+    has_roots: bool,
+    patience: Duration,
+) -> Option<Vec<u8>> {
+    let (id, answer) = upstream.expect();
+    let hello = passing_bytes(id, "initialize", Some(&initialize_params(has_roots)));
+    upstream.say(hello).await;
+    let Ok(Ok(Ok(raw))) = timeout(patience, answer).await else {
+        return None;
+    };
+    let initialized = notification_bytes("notifications/initialized", None);
+    upstream.say(initialized).await;
+    // Some servers finish their list only after they have heard of the client; a moment lets them.
+    tokio::time::sleep(SETTLE).await;
+    Some(raw)
+}
+
 fn initialize_params(has_roots: bool) -> Value {
     let mut capabilities = Object::new();
     if has_roots {
@@ -144,7 +148,12 @@ fn initialize_params(has_roots: bool) -> Value {
     Value::Object(params)
 }
 
-async fn answer_server(upstream: Arc<Upstream>, mut events: mpsc::Receiver<Event>, roots: Value) {
+/// What a server may ask of the gate's own connections, answered.
+pub(super) async fn answer_server(
+    upstream: Arc<Upstream>,
+    mut events: mpsc::Receiver<Event>,
+    roots: Value,
+) {
     let refusal = error_object(&Denial::new(Code::ToolNotAuthorized));
     while let Some(event) = events.recv().await {
         let Event::Request { id, method, .. } = event else {

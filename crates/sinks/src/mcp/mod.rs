@@ -13,6 +13,7 @@
 //! - `handshake`: eras, and what the server is told of the client
 //! - `withheld`: a server that is not started
 //! - `upstream`, `launch`: the child process and its two pipes; `entry`: the file it really runs
+//! - [`look_up`]: acts in doubt, asked about over a connection of the gate's own
 //! - [`mod@inspect`]: a server's tools, for the person who adds or pins it
 
 mod call;
@@ -25,6 +26,7 @@ pub mod inspect;
 pub mod launch;
 mod listing;
 mod live;
+pub mod look_up;
 mod passing;
 mod refusals;
 mod server_side;
@@ -41,6 +43,7 @@ use tokio::sync::mpsc;
 pub use entry::{entry_digest, entry_file};
 pub use inspect::{InspectFault, Inspected, inspect};
 pub use launch::Launch;
+pub use look_up::LookUps;
 
 /// What comes from the client. The channel's end means that the client sends nothing more.
 #[derive(Debug)]

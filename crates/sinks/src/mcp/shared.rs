@@ -9,7 +9,7 @@ use std::time::Duration;
 use lychgate_core::Code;
 use lychgate_core::id::ActId;
 use lychgate_core::json::Object;
-use lychgate_gate::{CallerGone, Gate, Session};
+use lychgate_gate::{AtWork, CallerGone, Gate, Session};
 use lychgate_intake::answer::{response_bytes, without_decision};
 use lychgate_intake::rebuild::cancelled_bytes;
 use lychgate_intake::{Proposal, RequestId, listing, passing_bytes};
@@ -34,6 +34,8 @@ pub(crate) struct Shared {
     open: Mutex<HashMap<RequestId, Open>>,
     /// The server's requests that the client has to answer, by the id the client sees.
     asked: Mutex<HashMap<RequestId, Asked>>,
+    /// Acts whose call the server has and may still act on: until it has ended.
+    at_work: Mutex<Vec<AtWork>>,
 }
 
 /// A server's question: its id there, and its method.
@@ -85,6 +87,7 @@ impl Shared {
             to,
             open: Mutex::default(),
             asked: Mutex::default(),
+            at_work: Mutex::default(),
         }
     }
 
@@ -169,6 +172,13 @@ impl Shared {
         if let Some(open) = self.open().get_mut(id) {
             open.upstream = Some(upstream);
         }
+    }
+
+    /// The server has this act's call, has not answered, and may still act on it.
+    pub(crate) fn still_at_work(&self, act: ActId) {
+        let at_work = self.gate.at_work(act);
+        let mut all = self.at_work.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push(at_work);
     }
 
     pub(crate) fn finished(&self, id: &RequestId) {
