@@ -255,7 +255,7 @@ fn grouped(groups: &[u64], transactions: u64) -> Distribution {
 }
 
 fn buckets(bounds: impl Iterator<Item = f64>, counts: &[u64]) -> Vec<(f64, u64)> {
-    let infinite = std::iter::once(f64::MAX);
+    let infinite = std::iter::once(f64::INFINITY);
     bounds.chain(infinite).zip(counts.iter().copied()).collect()
 }
 

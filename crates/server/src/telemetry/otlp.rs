@@ -205,7 +205,7 @@ fn point(labels: &Labels, (since, now): (u64, u64)) -> Message {
 fn distribution(labels: &Labels, value: &Distribution, (since, now): (u64, u64)) -> Message {
     // The last bucket's bound is infinite and not said.
     let bounds = value.buckets.iter().map(|(bound, _)| *bound);
-    let bounds = bounds.filter(|bound| *bound < f64::MAX).map(f64::to_bits);
+    let bounds = bounds.filter(|bound| bound.is_finite()).map(f64::to_bits);
     Message::default()
         .fixed(2, since)
         .fixed(3, now)
