@@ -269,12 +269,17 @@ impl Gate {
         to: State,
         txn: store::Txn,
     ) -> Result<State, ControlRefused> {
+        let untold = matches!(&txn, store::Txn::Settle(settle) if settle.undelivered);
         match self.store().commit(txn).await {
             Ok(store::Committed::Done(_)) => {
                 if let (State::ReconciledNoEffect, Some(twin)) = (to, twin) {
                     self.predecessors().reconciled.insert(twin, act);
                 }
-                self.twins().close(act);
+                if untold {
+                    self.twins().found(act);
+                } else {
+                    self.twins().close(act);
+                }
                 Ok(to)
             }
             Ok(store::Committed::Rejected(why)) => Err(refused(why)),

@@ -35,7 +35,9 @@ impl Gate {
                 self.lose(&row).await?;
                 recovered.indeterminate += 1;
             }
-            if let Some(twin) = row.twin {
+            if let (Some(twin), State::ReconciledEffect) = (row.twin, row.state) {
+                self.twins().restore_found(twin, row.id);
+            } else if let Some(twin) = row.twin {
                 let undelivered_since = (row.state == State::Effected).then_some(row.updated_at);
                 self.twins().restore(twin, row.id, undelivered_since);
             }

@@ -33,6 +33,8 @@ enum Standing {
     Indeterminate,
     /// Settled; the answer is not known to have reached the caller, who is gone if `orphaned`.
     Undelivered { at: Timestamp, orphaned: bool },
+    /// A look-up found that it took effect; whoever called has not been told.
+    Found,
 }
 
 /// The call that is judged: when it was emitted, and what time it is.
@@ -85,7 +87,11 @@ impl Twins {
     /// A settled act's answer reached its caller. One whose outcome is open stays open, whatever its caller was told.
     pub(crate) fn delivered(&self, act: ActId) {
         let mut table = self.table();
-        if let Some((_, Standing::Undelivered { .. })) = table.by_act.get(&act) {
+        let told = matches!(
+            table.by_act.get(&act),
+            Some((_, Standing::Undelivered { .. } | Standing::Found))
+        );
+        if told {
             table.remove(act);
         }
     }
@@ -109,6 +115,16 @@ impl Twins {
             at,
             orphaned: standing != Standing::Live,
         });
+    }
+
+    /// A look-up found that an act took effect: the next equal call is told so in its place.
+    pub(crate) fn found(&self, act: ActId) {
+        self.table().restate(act, |_| Standing::Found);
+    }
+
+    /// Enters one that a predecessor's look-up found.
+    pub(crate) fn restore_found(&self, twin: Digest, act: ActId) {
+        self.table().enter(twin, act, Standing::Found);
     }
 
     /// The acts whose outcome is unknown.
@@ -165,7 +181,7 @@ impl Table {
                 Some(Standing::Undelivered { at, .. }) if moment.now.since(at) >= KEPT => {
                     return TwinVerdict::Unresolved(*other);
                 }
-                Some(Standing::Undelivered { .. }) => recorded = Some(*other),
+                Some(Standing::Undelivered { .. } | Standing::Found) => recorded = Some(*other),
                 Some(Standing::Live) | None => {}
             }
         }

@@ -175,16 +175,32 @@ async fn an_effect_that_is_found_settles_the_act_and_what_it_needed_is_deleted()
     let steps = world.steps(act);
     assert_eq!(steps.len(), 1);
     assert_eq!(steps[0].state, Some(State::ReconciledEffect));
-    // It had its effect: an equal call is an act of its own, not its retry.
-    let again = world.repeat().await.ran();
-    let again = world.kit.store.act(again).unwrap().unwrap();
-    assert_eq!(again.retry_of, None);
-    assert_ne!(again.idempotency_key, row.idempotency_key);
     let told = world.kit.gate.doubts();
     assert_eq!(
         (told.in_doubt, told.found_effect, told.looked_up),
         (0, 1, 1)
     );
+    // Whoever calls again is told, by this gate or the next, and nothing runs twice.
+    let World {
+        kit, reconciler, ..
+    } = world;
+    drop(reconciler);
+    let world = World::round(kit.restart().await);
+    for _ in 0..2 {
+        let kit::Went::Recorded(told, answer) = world.repeat().await else {
+            panic!("it was not told");
+        };
+        let answer = String::from_utf8(answer).unwrap();
+        assert_eq!(told, act);
+        assert!(answer.contains("took effect") && answer.contains("\"isError\":false"));
+    }
+    assert_eq!(world.kit.effects.count(), 1);
+    // It has heard of it: an equal call is an act of its own, not its retry.
+    world.kit.gate.delivered(act);
+    let again = world.repeat().await.ran();
+    let again = world.kit.store.act(again).unwrap().unwrap();
+    assert_eq!(again.retry_of, None);
+    assert_ne!(again.idempotency_key, row.idempotency_key);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

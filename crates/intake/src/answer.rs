@@ -180,6 +180,22 @@ fn indeterminate_text(act: &ActId) -> String {
     )
 }
 
+/// The raw result for a call that repeats one whose answer was lost and which was found to have taken effect: it is not
+/// made a second time. `is_error` where a client would miss the tool's structured content in any other result.
+#[must_use]
+pub fn found_result(act: &ActId, is_error: bool) -> Vec<u8> {
+    let text = format!(
+        "This call was not made again: an equal one took effect before, and its answer is lost. Call again only if it is to happen once more. ({act})"
+    );
+    let mut decision = Object::new();
+    decision.insert("act_id".to_owned(), Value::String(act.to_string()));
+    decision.insert("retryable".to_owned(), Value::Bool(false));
+    let state = State::ReconciledEffect.name();
+    decision.insert("state".to_owned(), Value::from(state));
+    decision.insert("text".to_owned(), Value::from(text.as_str()));
+    jcs::to_bytes(&result_of(&text, Value::Object(decision), is_error))
+}
+
 /// The JSON-RPC error number of a code: 1000 and the number, outside the reserved range (PROFILE §6).
 #[must_use]
 pub fn error_code(code: Code) -> i32 {
@@ -199,6 +215,14 @@ fn error(code: Code, message: &str, data: Value) -> Value {
 }
 
 fn tool_result(id: &RequestId, text: &str, decision: Value, era: Era) -> Vec<u8> {
+    let mut result = result_of(text, decision, true);
+    if let (Era::Modern, Some(result)) = (era, result.as_object_mut()) {
+        result.insert("resultType".to_owned(), Value::from("complete"));
+    }
+    response_bytes(id, Ok(&jcs::to_bytes(&result)))
+}
+
+fn result_of(text: &str, decision: Value, is_error: bool) -> Value {
     let mut part = Object::new();
     part.insert("type".to_owned(), Value::from("text"));
     part.insert("text".to_owned(), Value::from(text));
@@ -210,11 +234,8 @@ fn tool_result(id: &RequestId, text: &str, decision: Value, era: Era) -> Vec<u8>
         "content".to_owned(),
         Value::Array(vec![Value::Object(part)]),
     );
-    result.insert("isError".to_owned(), Value::Bool(true));
-    if era == Era::Modern {
-        result.insert("resultType".to_owned(), Value::from("complete"));
-    }
-    response_bytes(id, Ok(&jcs::to_bytes(&Value::Object(result))))
+    result.insert("isError".to_owned(), Value::Bool(is_error));
+    Value::Object(result)
 }
 
 /// A response line to a client: its own id, and a raw result or error exactly as given, without a line end.

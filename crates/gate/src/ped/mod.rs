@@ -11,6 +11,7 @@ use std::sync::Arc;
 use lychgate_core::evidence::Predicates;
 use lychgate_core::id::{ActId, TicketId};
 use lychgate_core::{Code, State};
+use lychgate_intake::answer::found_result;
 use lychgate_policy::Finding;
 use lychgate_store as store;
 use zeroize::Zeroizing;
@@ -220,9 +221,7 @@ impl Gate {
     }
 
     async fn recorded(self: &Arc<Self>, held: HeldAct, act: ActId, judged: Judgement) -> Verdict {
-        let kept = self.row(act).ok().and_then(|row| row.answer);
-        let opened = kept.and_then(|sealed| self.sealer().open(&answer_label(act), &sealed).ok());
-        let Some(answer) = opened else {
+        let Some(answer) = self.answer_of(&held, act) else {
             return self.unresolved(held, act, judged).await;
         };
         let why = format!("the recorded answer of {act} was given");
@@ -238,6 +237,19 @@ impl Gate {
             denied.act = Some(act);
             Verdict::Deny(denied)
         }
+    }
+
+    /// The kept answer of an act; for one that a look-up found, word that it took effect.
+    fn answer_of(&self, held: &HeldAct, act: ActId) -> Option<Zeroizing<Vec<u8>>> {
+        let row = self.row(act).ok()?;
+        if row.state == State::ReconciledEffect {
+            let definition = held
+                .entry()
+                .and_then(|entry| entry.definition_value.as_ref());
+            let structured = definition.is_some_and(|value| value.get("outputSchema").is_some());
+            return Some(Zeroizing::new(found_result(&act, structured)));
+        }
+        self.sealer().open(&answer_label(act), &row.answer?).ok()
     }
 
     async fn unresolved(self: &Arc<Self>, held: HeldAct, act: ActId, judged: Judgement) -> Verdict {

@@ -151,7 +151,8 @@ impl Gate {
             act: row.id,
             to,
             answer: None,
-            undelivered: false,
+            // Whoever called was told not to repeat it and waits for word: the next equal call brings it.
+            undelivered: to == State::ReconciledEffect && row.twin.is_some(),
             code: None,
             now: self.now(),
             receipts: vec![receipt],
