@@ -120,7 +120,7 @@ fn rows(receipt: &Receipt, opened: &[(CommittedField, Vec<u8>)]) -> Vec<(&'stati
                 .as_ref()
                 .map(|digest| digest.to_base64url()),
         ),
-        ("mind", (!standing.is_empty()).then(|| standing.join(" · "))),
+        ("note", (!standing.is_empty()).then(|| standing.join(" · "))),
     ]
     .into_iter()
     .filter_map(|(label, value)| Some((label, value?)))

@@ -76,7 +76,6 @@ async fn try_answer(door: &Arc<Door>, request: Request) -> Result<Response, Refu
         },
         Request::Records { from, limit } => ledger::records(door, from, limit)?,
         Request::Heads { from, limit } => ledger::heads(door, from, limit)?,
-        Request::Leaves { from, count } => ledger::leaves(door, from, count)?,
         Request::Proof { index, open } => ledger::proof(door, index, open)?,
         request => change(door, request).await?,
     })

@@ -19,7 +19,7 @@ use lychgate_keys::verdict::{
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-pub use self::ledger::{LedgerView, MOST_HEADS, MOST_LEAVES, MOST_RECORDS, RecordLine};
+pub use self::ledger::{LedgerView, MOST_HEADS, MOST_RECORDS, RecordLine};
 pub use self::view::{
     ActView, Bytes, ChangeView, Class, Configuration, DiagnosticView, Effect, NotBytes, Plan,
     Refusal, SignedObjects, Status, Ticket, TicketSummary,
@@ -139,13 +139,6 @@ pub enum Request {
         /// At most so many.
         limit: u32,
     },
-    /// Leaf hashes as the kept tree has them, [`MOST_LEAVES`] at a time. Answered with [`Response::Leaves`].
-    Leaves {
-        /// The first one's number.
-        from: u64,
-        /// At most so many.
-        count: u16,
-    },
     /// A record with its proof. Answered with [`Response::Proof`].
     Proof {
         /// The record's number.
@@ -257,11 +250,6 @@ pub enum Response {
     Heads {
         /// Signed notes, smallest first.
         heads: Vec<Bytes>,
-    },
-    /// Leaf hashes.
-    Leaves {
-        /// 32 bytes each.
-        leaves: Vec<Bytes>,
     },
     /// A record with its proof.
     Proof {

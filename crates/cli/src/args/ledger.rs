@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use lychgate_ledger::VerifierKey;
 use lychgate_ledger::note::SignatureKind;
 
-use super::Output;
+use super::{Output, Passphrase};
 
 /// `ledger`
 #[derive(Debug, Args)]
@@ -14,7 +14,7 @@ use super::Output;
 Examples:
   lychgate ledger show
   lychgate ledger prove 27a40c6e19d3 --open > receipt.json
-  lychgate ledger verify --checkpoint anchor.txt
+  lychgate ledger verify --checkpoint head-of-last-month.txt
 
 The record holds a receipt of every decision and outcome, one after another, in a tree of hashes
 whose root (the head) the gate signs: nothing in it can be changed without that showing.")]
@@ -34,6 +34,8 @@ pub(crate) enum LedgerCommand {
     Export(LedgerExport),
     /// Check the whole record against every head signed over it
     Verify(LedgerVerify),
+    /// See where the newest head is kept beside the record, and what it says
+    Anchor(LedgerAnchor),
 }
 
 /// `ledger show`
@@ -93,10 +95,11 @@ pub(crate) struct LedgerExport {
 #[command(after_help = "\
 Examples:
   lychgate ledger verify
-  lychgate ledger verify --checkpoint anchor.txt
+  lychgate ledger verify --checkpoint head-of-last-month.txt
   lychgate ledger verify --dir ./record --trust trust.json
 
-A head kept elsewhere (--checkpoint) is what shows that all of it was rewritten and signed anew.
+A head kept elsewhere is what shows that all of it was rewritten and signed anew: the anchor, which
+is read by itself (`lychgate ledger anchor`), and any copy of it that you give (--checkpoint).
 No gate is started for this. Exit status 1 when something differs; the first difference is named.")]
 pub(crate) struct LedgerVerify {
     /// A signed head that was kept elsewhere; may be repeated
@@ -108,6 +111,28 @@ pub(crate) struct LedgerVerify {
     /// Whose word counts [default: the gate's own trust bundle]
     #[arg(long, value_name = "BUNDLE")]
     pub(crate) trust: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// `ledger anchor`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  lychgate ledger anchor
+  lychgate ledger anchor --accept --reason \"restored last night's backup after the disk failed\"
+
+The anchor is the record's newest signed head, kept outside the state folder. A gate does not start
+on a record that its anchor contradicts; --accept goes on with it, and a receipt says so for ever.")]
+pub(crate) struct LedgerAnchor {
+    /// Go on with a record that its anchor contradicts
+    #[arg(long, requires = "reason")]
+    pub(crate) accept: bool,
+    /// Why
+    #[arg(long, value_name = "R", requires = "accept")]
+    pub(crate) reason: Option<String>,
+    #[command(flatten)]
+    pub(crate) passphrase: Passphrase,
     #[command(flatten)]
     pub(crate) output: Output,
 }

@@ -11,7 +11,7 @@ use lychgate_store::{ActRow, RecordRow, StoreTiles};
 use super::fault;
 use crate::listen::Door;
 use crate::protocol::{
-    Bytes, Class, LedgerView, MOST_HEADS, MOST_LEAVES, MOST_RECORDS, RecordLine, Refusal, Response,
+    Bytes, Class, LedgerView, MOST_HEADS, MOST_RECORDS, RecordLine, Refusal, Response,
 };
 
 /// The log as it stands.
@@ -52,16 +52,6 @@ pub(super) fn heads(door: &Door, from: u64, limit: u32) -> Result<Response, Refu
     let notes = heads.into_iter().map(|head| Bytes(head.note));
     Ok(Response::Heads {
         heads: notes.collect(),
-    })
-}
-
-/// Leaf hashes as the kept tree has them: what the heads were signed over.
-pub(super) fn leaves(door: &Door, from: u64, count: u16) -> Result<Response, Refusal> {
-    let count = count.min(MOST_LEAVES);
-    let hashes = door.gate().store().tree_hashes(0, from, count);
-    let leaves = hashes.map_err(fault)?.into_iter();
-    Ok(Response::Leaves {
-        leaves: leaves.map(|hash| Bytes(hash.to_vec())).collect(),
     })
 }
 

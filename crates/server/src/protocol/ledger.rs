@@ -37,5 +37,3 @@ pub struct RecordLine {
 pub const MOST_RECORDS: u32 = 256;
 /// The most heads in one answer.
 pub const MOST_HEADS: u32 = 1024;
-/// The most leaf hashes in one answer.
-pub const MOST_LEAVES: u16 = 1024;

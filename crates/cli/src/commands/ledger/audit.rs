@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use lychgate_core::digest::b64;
 use lychgate_core::display::escape;
 use lychgate_keys::TrustBundle;
-use lychgate_ledger::audit::{Clean, Difference, Record, first_difference};
+use lychgate_ledger::audit::{Clean, Record};
 use lychgate_ledger::tiles::{TileKind, check_tiles, read_bundle};
 use lychgate_ledger::tree::HashReader as _;
 use lychgate_ledger::{
@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::folder::Folder;
 use super::source::{Source, believed};
-use super::trust;
+use super::{anchor, trust};
 use crate::args::LedgerVerify;
 use crate::commands::Context;
 use crate::files;
@@ -52,10 +52,14 @@ impl From<Finding> for Found {
 /// Audits, and says what was found.
 pub(super) fn run(args: &LedgerVerify, context: &mut Context<'_>) -> Outcome {
     let trust = trust(args.trust.as_deref(), context)?;
-    let anchored = anchored(&args.checkpoint, &trust)?;
+    let mut anchored = anchored(&args.checkpoint, &trust)?;
     let audit = match &args.dir {
         Some(dir) => of_folder(&Folder(absolute(dir)?), &trust, &anchored)?,
-        None => of_gate(&mut Source::open(context)?, &trust, &anchored)?,
+        None => {
+            // Read before the record, which only grows.
+            anchored.extend(anchor::kept(&trust, context)?);
+            of_gate(&mut Source::open(context)?, &trust, &anchored)?
+        }
     };
     match &audit.ended {
         Ok(clean) => {
@@ -100,17 +104,10 @@ fn of_gate(
     let ledger = source.view()?;
     let own = source.heads(trust)?;
     let ended = compare(source, &own, anchored)?;
-    let ended = match ended {
-        Err(finding) => Err(Found {
-            nearer: nearer(source, &finding)?,
-            finding,
-        }),
-        Ok(clean) => Ok(clean),
-    };
     Ok(Audit {
         origin: ledger.origin,
         heads: (own.len(), anchored.len()),
-        ended,
+        ended: ended.map_err(Found::from),
     })
 }
 
@@ -144,34 +141,6 @@ fn compare(
         }
     }
     Ok(auditor.finish())
-}
-
-/// Which record of a rewritten span differs from the kept tree, which the span was signed over.
-fn nearer(source: &mut Source, finding: &Finding) -> Outcome<Option<String>> {
-    let Finding::Rewritten { from, to } = *finding else {
-        return Ok(None);
-    };
-    let sealed = source.leaves(from, to)?;
-    let mut found: Vec<LeafHash> = Vec::new();
-    let mut at = from;
-    while at < to {
-        let page = source.records(at, PAGE)?;
-        let Some(last) = page.last() else { break };
-        at = last.index + 1;
-        found.extend(page.iter().map(|one| one.leaf));
-    }
-    let span = usize::try_from(to - from).unwrap_or(usize::MAX);
-    let found = found.into_iter().take(span);
-    Ok(
-        first_difference(from, found, sealed).map(|difference| match difference {
-            Difference::Replaced { index } => format!("record {index} was replaced"),
-            Difference::Dropped { index } => format!("record {index} was taken out"),
-            Difference::Inserted { index } => format!("record {index} was put in"),
-            Difference::Swapped { index } => {
-                format!("records {index} and {} changed places", index + 1)
-            }
-        }),
-    )
 }
 
 fn of_folder(

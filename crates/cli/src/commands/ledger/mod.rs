@@ -1,5 +1,6 @@
 //! `ledger`: the record of everything the gate decided and did, for those who do not take its word for it.
 
+mod anchor;
 mod audit;
 mod export;
 mod folder;
@@ -27,6 +28,7 @@ pub(crate) fn run(args: &Ledger, context: &mut Context<'_>) -> Outcome {
         LedgerCommand::Prove(args) => prove::run(args, context),
         LedgerCommand::Export(args) => export::run(args, context),
         LedgerCommand::Verify(args) => audit::run(args, context),
+        LedgerCommand::Anchor(args) => anchor::run(args, context),
     }
 }
 

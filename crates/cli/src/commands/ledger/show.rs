@@ -1,14 +1,14 @@
 //! `ledger show`: the record, line by line or one receipt whole.
 
 use lychgate_core::digest::b64;
-use lychgate_core::receipt::Receipt;
+use lychgate_core::receipt::{Receipt, ReceiptKind};
 use serde_json::{Value, json};
 
 use super::receipt;
 use super::source::{Kept, Source};
 use crate::args::LedgerShow;
 use crate::commands::Context;
-use crate::commands::acts::handle;
+use crate::commands::acts::{handle, style};
 use crate::outcome::{Outcome, Stop};
 use crate::terminal::{Span, Style, bold, count, dim, styled, text};
 use crate::told;
@@ -92,19 +92,13 @@ fn row(one: &Kept) -> Vec<Span> {
     let index = text(one.index);
     match one.bytes.as_deref().map(receipt) {
         Some(Some(receipt)) => {
-            let state = receipt
-                .state
-                .map(|state| styled(crate::commands::acts::style(state), state.name()));
-            let act = receipt
-                .act
-                .as_ref()
-                .map(|act| handle(&act.candidate_act_id));
+            let act = receipt.act.as_ref();
+            let act = act.map(|act| handle(&act.candidate_act_id));
             let code = receipt.code.map(|code| code.number());
             vec![
                 index,
-                text(receipt.at),
-                text(kind(&receipt)),
-                state.unwrap_or_default(),
+                text(moment(&receipt)),
+                what(&receipt),
                 text(told::function(&receipt).unwrap_or_default()),
                 text(code.unwrap_or_default()),
                 dim(act.unwrap_or_default()),
@@ -113,6 +107,23 @@ fn row(one: &Kept) -> Vec<Span> {
         Some(None) => vec![index, styled(Style::Red, "no receipt")],
         None => vec![index, dim("archived")],
     }
+}
+
+/// The step, or what became of the act where that says more.
+fn what(receipt: &Receipt) -> Span {
+    let style = receipt.state.map(style).unwrap_or_default();
+    match (receipt.kind, receipt.state) {
+        (ReceiptKind::Outcome | ReceiptKind::Lapsed | ReceiptKind::Reconciled, Some(state)) => {
+            styled(style, state.name())
+        }
+        _ => styled(style, kind(receipt)),
+    }
+}
+
+/// To the second: `2026-01-01 00:00:05`.
+fn moment(receipt: &Receipt) -> String {
+    let at = receipt.at.to_string().replacen('T', " ", 1);
+    at.split('.').next().unwrap_or_default().to_owned()
 }
 
 /// The receipt's kind as it is spelled in it.
@@ -139,4 +150,4 @@ pub(super) fn no_such(index: u64, size: u64) -> Stop {
     })
 }
 
-const HEAD: [&str; 7] = ["record", "when", "what", "state", "call", "code", "act"];
+const HEAD: [&str; 6] = ["record", "when (UTC)", "what", "call", "code", "act"];

@@ -5,7 +5,7 @@ use lychgate_keys::TrustBundle;
 use lychgate_ledger::proof::ledger_keys;
 use lychgate_ledger::{LeafHash, SignedCheckpoint, VerifiedCheckpoint};
 use lychgate_server::client::ClientFault;
-use lychgate_server::protocol::{LedgerView, MOST_HEADS, MOST_LEAVES, MOST_RECORDS};
+use lychgate_server::protocol::{LedgerView, MOST_HEADS, MOST_RECORDS};
 use lychgate_server::{Request, Response};
 use lychgate_store::{HeadRow, RecordRow, SqliteStore, Store as _, StoreFault};
 
@@ -112,33 +112,6 @@ impl Source {
                 heads.push(head);
             }
         }
-    }
-
-    /// The leaf hashes of records `from` to `to` as the kept tree has them.
-    pub(super) fn leaves(&mut self, from: u64, to: u64) -> Outcome<Vec<LeafHash>> {
-        let mut leaves = Vec::new();
-        let mut at = from;
-        while at < to {
-            let count = u16::try_from((to - at).min(MOST_LEAVES.into())).unwrap_or(MOST_LEAVES);
-            let page = match self {
-                Self::Gate(connection) => {
-                    let asked = connection.ask(&Request::Leaves { from: at, count })?;
-                    let page = answer!(asked, Response::Leaves { leaves } => leaves)?;
-                    let page = page.into_iter().map(|hash| leaf(&hash.0));
-                    page.collect::<Outcome<Vec<_>>>()?
-                }
-                Self::Folder(store, _) => {
-                    let hashes = store.tree_hashes(0, at, count).map_err(unreadable)?;
-                    hashes.into_iter().map(LeafHash).collect()
-                }
-            };
-            if page.is_empty() {
-                break;
-            }
-            at += page.len() as u64;
-            leaves.extend(page);
-        }
-        Ok(leaves)
     }
 }
 

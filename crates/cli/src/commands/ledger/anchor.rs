@@ -1,0 +1,190 @@
+//! `ledger anchor`: the newest head outside the state folder, and going on with a record that it contradicts.
+
+use lychgate_core::act::Version;
+use lychgate_core::digest::b64;
+use lychgate_core::display::escape;
+use lychgate_keys::TrustBundle;
+use lychgate_keys::verdict::{AnchorVerdict, Reason};
+use lychgate_ledger::{SignedCheckpoint, VerifiedCheckpoint};
+use lychgate_server::OpenOptions;
+use lychgate_server::accept::{Contradiction, Decision};
+use lychgate_server::anchor::AnchorFile;
+use serde_json::json;
+
+use super::source::believed;
+use crate::approver;
+use crate::args::LedgerAnchor;
+use crate::commands::Context;
+use crate::connection::Connection;
+use crate::outcome::{Outcome, Stop};
+use crate::places::{anchors, home, now, shown, state_fault};
+use crate::terminal::{Style, bold, count, dim, styled, text};
+
+/// Shows it, or goes on in spite of it.
+pub(super) fn run(args: &LedgerAnchor, context: &mut Context<'_>) -> Outcome {
+    let options = options(context);
+    let folder = context.places.folder()?;
+    let found = folder.contradiction(&options).map_err(state_fault)?;
+    if args.accept {
+        let found = found.ok_or_else(|| {
+            Stop::refused("the record agrees with its anchor; there is nothing to accept")
+        })?;
+        return accept(args, &found, &options, context);
+    }
+    let file = file(context)?;
+    let head = head(&file)?;
+    if args.output.json {
+        context.terminal.document(&json!({
+            "place": file.path().to_string_lossy(),
+            "size": head.as_ref().map(|head| head.checkpoint().size()),
+            "root": head.as_ref().map(|head| b64::encode(head.checkpoint().root())),
+            "head": head.as_ref().map(ToString::to_string),
+            "agrees": found.is_none(),
+            "difference": found.as_ref().map(|found| found.difference.word()),
+        }));
+    } else {
+        show(&file, head.as_ref(), found.as_ref(), context);
+    }
+    match found {
+        Some(found) => {
+            let why = escape(&found.difference.to_string());
+            Err(
+                Stop::refused(format!("the anchor contradicts the record: {why}"))
+                    .try_this(WAY_OUT),
+            )
+        }
+        None => Ok(()),
+    }
+}
+
+fn show(
+    file: &AnchorFile,
+    head: Option<&SignedCheckpoint>,
+    found: Option<&Contradiction>,
+    context: &mut Context<'_>,
+) {
+    let terminal = &mut *context.terminal;
+    let row = |label: &str| [dim(format!("{label:>8}")), text("  ")];
+    terminal.wrapped(&row("place"), &text(shown(file.path())));
+    let Some(head) = head else {
+        terminal.wrapped(&row("head"), &styled(Style::Yellow, "there is none yet"));
+        return;
+    };
+    let head = head.checkpoint();
+    let size = usize::try_from(head.size()).unwrap_or(usize::MAX);
+    terminal.wrapped(&row("log"), &text(escape(head.origin())));
+    let records = count(size, "record", "records");
+    terminal.wrapped(&row("head"), &text(records));
+    terminal.wrapped(&row("root"), &text(b64::encode(head.root())));
+    if found.is_none() {
+        let agrees = "✓ the record goes on from there";
+        terminal.wrapped(&row(""), &styled(Style::Green, agrees));
+    }
+    terminal.gap();
+    terminal.line(&[dim(
+        "Whoever owns this disk can change the anchor too. A copy kept elsewhere protects from that:",
+    )]);
+    terminal.line(&[dim(
+        "give it to `lychgate ledger verify --checkpoint`, or let a `lychgate witness` cosign.",
+    )]);
+}
+
+fn accept(
+    args: &LedgerAnchor,
+    found: &Contradiction,
+    options: &OpenOptions,
+    context: &mut Context<'_>,
+) -> Outcome {
+    // A gate that runs has compared already, and holds the folder.
+    if Connection::to_running(context).is_ok() {
+        return Err(
+            Stop::refused("a gate runs on this state folder").try_this("lychgate gate stop")
+        );
+    }
+    let reason = args.reason.clone().unwrap_or_default();
+    let reason = Reason::try_from(reason).map_err(|fault| Stop::usage(fault.to_string()))?;
+    let why = escape(&found.difference.to_string());
+    context
+        .terminal
+        .note(&[bold("The record is not the one its anchor saw")]);
+    context.terminal.note(&[text(format!("  {why}"))]);
+    context.terminal.note(&[dim(
+        "  What the lost receipts said is gone with them: denials, revocations, effects. Tickets lapse.",
+    )]);
+    let decision = if found.needs_approver {
+        let descriptor = args.passphrase.passphrase_fd.into();
+        let key = approver::open(&context.places.approver()?, descriptor)?;
+        let (anchor, head) = found.digests();
+        let verdict = approver::sign(&key, |mark| AnchorVerdict {
+            version: Version::V1,
+            object_type: Default::default(),
+            anchor,
+            head,
+            reason,
+            at: now(),
+            mark,
+        })?;
+        Decision::Signed(Box::new(verdict))
+    } else {
+        Decision::Unsigned(reason)
+    };
+    let folder = context.places.folder()?;
+    let aside = folder.accept_anchor(options, &decision);
+    let aside = aside.map_err(state_fault)?;
+    context.terminal.line(&[
+        styled(Style::Green, "✓ "),
+        text("the gate goes on with this record; a receipt says so for ever"),
+    ]);
+    context.terminal.line(&[
+        dim("  the contradicted anchor is kept:  "),
+        text(shown(&aside)),
+    ]);
+    Ok(())
+}
+
+/// The anchor's head, when there is one that is to be believed; a file that holds another is a finding.
+pub(super) fn kept(
+    trust: &TrustBundle,
+    context: &Context<'_>,
+) -> Outcome<Option<VerifiedCheckpoint>> {
+    if anchors().is_none() {
+        return Ok(None);
+    }
+    let file = file(context)?;
+    let bytes = read(&file)?;
+    let head = bytes.map(|note| believed(&note, trust)).transpose();
+    head.map_err(|why| {
+        let place = shown(file.path());
+        Stop::refused(format!("the anchor `{place}` is not to be believed: {why}"))
+    })
+}
+
+fn head(file: &AnchorFile) -> Outcome<Option<SignedCheckpoint>> {
+    let bytes = read(file)?;
+    // One that cannot be read is told as a contradiction.
+    Ok(bytes.and_then(|note| SignedCheckpoint::parse(&note).ok()))
+}
+
+fn read(file: &AnchorFile) -> Outcome<Option<Vec<u8>>> {
+    file.read()
+        .map_err(|fault| Stop::fault(format!("cannot read `{}`: {fault}", shown(file.path()))))
+}
+
+fn file(context: &Context<'_>) -> Outcome<AnchorFile> {
+    let folder = anchors()
+        .ok_or_else(|| Stop::usage("HOME is not set, so there is no folder of anchors"))?;
+    let log = context.places.folder()?.read_log_name();
+    Ok(AnchorFile::of(&folder, &log.map_err(state_fault)?))
+}
+
+fn options(context: &Context<'_>) -> OpenOptions {
+    OpenOptions {
+        config_file: Some(context.places.config.clone()),
+        home: home(),
+        anchors: anchors(),
+        ..OpenOptions::default()
+    }
+}
+
+const WAY_OUT: &str =
+    "restore the newest state folder, or lychgate ledger anchor --accept --reason \"...\"";
