@@ -7,7 +7,7 @@ use crate::digest::Digest;
 use crate::epoch::Epochs;
 use crate::id::{ActId, AuthorityId, EvidenceId, HolderId, Nonce};
 use crate::json;
-use crate::signed::{self, KeyId, Mark, ObjectKind, SignatureAlgorithm, Signed};
+use crate::signed::{self, BatchPlace, KeyId, Mark, ObjectKind, SignatureAlgorithm, Signed};
 use crate::{ConsequenceClass, Timestamp};
 
 /// What the PED hands to the sink for one act. A stolen copy is useless at another sink, from another holder, a second
@@ -169,6 +169,9 @@ struct IssuerWire {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[serde(deserialize_with = "signed::signature")]
     signature: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
+    batch: Option<BatchPlace>,
 }
 
 impl From<Issuer> for IssuerWire {
@@ -178,6 +181,7 @@ impl From<Issuer> for IssuerWire {
             key_id: mark.key_id,
             algorithm: mark.algorithm,
             signature: mark.signature,
+            batch: mark.batch,
         }
     }
 }
@@ -190,6 +194,7 @@ impl From<IssuerWire> for Issuer {
                 key_id: wire.key_id,
                 algorithm: wire.algorithm,
                 signature: wire.signature,
+                batch: wire.batch,
             },
         }
     }

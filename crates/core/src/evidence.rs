@@ -7,7 +7,7 @@ use crate::act::Version;
 use crate::digest::Digest;
 use crate::id::{ActId, EvidenceId};
 use crate::json;
-use crate::signed::{self, KeyId, Mark, ObjectKind, SignatureAlgorithm, Signed};
+use crate::signed::{self, BatchPlace, KeyId, Mark, ObjectKind, SignatureAlgorithm, Signed};
 
 /// The evidence behind an ALLOW. The draft publishes a sample and no schema; `schemas/` has ours (PROFILE §2).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -168,6 +168,9 @@ struct ProtectorWire {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[serde(deserialize_with = "signed::signature")]
     signature: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
+    batch: Option<BatchPlace>,
 }
 
 impl From<Protector> for ProtectorWire {
@@ -182,6 +185,7 @@ impl From<Protector> for ProtectorWire {
             key_id: mark.key_id,
             algorithm: mark.algorithm,
             signature: mark.signature,
+            batch: mark.batch,
         }
     }
 }
@@ -194,6 +198,7 @@ impl From<ProtectorWire> for Protector {
                 key_id: wire.key_id,
                 algorithm: wire.algorithm,
                 signature: wire.signature,
+                batch: wire.batch,
             },
         }
     }

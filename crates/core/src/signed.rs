@@ -120,9 +120,9 @@ impl Mark {
 #[serde(deny_unknown_fields)]
 pub struct BatchPlace {
     /// Which leaf, from 0.
-    pub index: u64,
+    pub index: u32,
     /// How many leaves.
-    pub size: u64,
+    pub size: u32,
     /// The hashes beside the way, from the leaf upwards.
     pub path: BatchPath,
 }
@@ -130,7 +130,7 @@ pub struct BatchPlace {
 impl BatchPlace {
     /// The root this place leads a leaf to; `None` when it is no place in any tree.
     pub fn root(&self, leaf: &LeafHash) -> Option<Hash> {
-        merkle::root_of_path(leaf, self.index, self.size, &self.path.0)
+        merkle::root_of_path(leaf, self.index.into(), self.size.into(), &self.path.0)
     }
 }
 
@@ -165,6 +165,18 @@ pub(crate) fn signature<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<S
         _ => Err(D::Error::custom(
             "must be 64 bytes in base64url without padding",
         )),
+    }
+}
+
+/// Reads the mark of an object that is only ever signed alone.
+///
+/// # Errors
+/// When it names a place in a batch.
+pub fn alone<'de, D: Deserializer<'de>>(reader: D) -> Result<Mark, D::Error> {
+    let mark = Mark::deserialize(reader)?;
+    match mark.batch {
+        None => Ok(mark),
+        Some(_) => Err(D::Error::custom("must be signed alone")),
     }
 }
 
@@ -228,7 +240,7 @@ pub fn leaf_of<T: Signed>(object: &T) -> Result<LeafHash, ShapeFault> {
 }
 
 /// The bytes that the signature of a batch covers.
-pub fn batch_bytes(root: &Hash, size: u64) -> Vec<u8> {
+pub fn batch_bytes(root: &Hash, size: u32) -> Vec<u8> {
     let body = format!(r#"{{"root":"{}","size":{size}}}"#, b64::encode(root));
     pre_authentication_encoding(BATCH, body.as_bytes())
 }

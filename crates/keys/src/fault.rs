@@ -200,6 +200,9 @@ pub enum Invalid {
     /// The object has no canonical form.
     #[error("object has no canonical form")]
     Shape,
+    /// The place in a batch is none, or this kind of object is not signed in batches.
+    #[error("object stands in no batch")]
+    Batch,
     /// The signature is not this key's over these bytes.
     #[error("signature does not hold")]
     Signature,

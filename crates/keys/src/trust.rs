@@ -146,7 +146,15 @@ impl TrustBundle {
         let SignatureAlgorithm::Ed25519 = mark.algorithm;
         let key = self.find(role, &mark.key_id)?;
         let signature = signature_bytes(mark.signature.as_deref().ok_or(Invalid::Unsigned)?)?;
-        let message = signed::signing_bytes(object).map_err(|_| Invalid::Shape)?;
+        let message = match &mark.batch {
+            None => signed::signing_bytes(object).map_err(|_| Invalid::Shape)?,
+            Some(_) if !T::KIND.may_be_batched() => return Err(Invalid::Batch),
+            Some(place) => {
+                let leaf = signed::leaf_of(object).map_err(|_| Invalid::Shape)?;
+                let root = place.root(&leaf).ok_or(Invalid::Batch)?;
+                signed::batch_bytes(&root, place.size)
+            }
+        };
         Ok((key, message, signature))
     }
 

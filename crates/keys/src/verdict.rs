@@ -10,7 +10,7 @@ use lychgate_core::digest::{Digest, b64};
 use lychgate_core::id::{ActId, TicketId};
 use lychgate_core::json;
 use lychgate_core::outside::{Entropy, NoEntropy};
-use lychgate_core::signed::{Mark, ObjectKind, Signed};
+use lychgate_core::signed::{self, Mark, ObjectKind, Signed};
 use serde::{Deserialize, Serialize};
 
 use crate::Role;
@@ -32,6 +32,7 @@ pub struct ApprovalVerdict {
     /// When it was signed.
     pub at: Timestamp,
     /// The approver's key and signature.
+    #[serde(deserialize_with = "signed::alone")]
     pub mark: Mark,
 }
 
@@ -64,6 +65,7 @@ pub struct ConfigurationChange {
     /// The gate's one-time challenge.
     pub challenge: Challenge,
     /// The approver's key and signature.
+    #[serde(deserialize_with = "signed::alone")]
     pub mark: Mark,
 }
 
@@ -86,6 +88,7 @@ pub struct ReconciliationVerdict {
     /// The gate's one-time challenge.
     pub challenge: Challenge,
     /// The approver's key and signature.
+    #[serde(deserialize_with = "signed::alone")]
     pub mark: Mark,
 }
 
@@ -106,6 +109,7 @@ pub struct KeyChange {
     /// The gate's one-time challenge.
     pub challenge: Challenge,
     /// The approver's key and signature.
+    #[serde(deserialize_with = "signed::alone")]
     pub mark: Mark,
 }
 
@@ -127,6 +131,7 @@ pub struct AnchorVerdict {
     /// When it was signed.
     pub at: Timestamp,
     /// The approver's key and signature.
+    #[serde(deserialize_with = "signed::alone")]
     pub mark: Mark,
 }
 

@@ -5,7 +5,7 @@ use lychgate_core::authority::*;
 use lychgate_core::evidence::*;
 use lychgate_core::id::*;
 use lychgate_core::receipt::*;
-use lychgate_core::signed::{KeyId, Mark, SignatureAlgorithm};
+use lychgate_core::signed::{BatchPath, BatchPlace, KeyId, Mark, SignatureAlgorithm};
 use lychgate_core::verification::*;
 use lychgate_core::{Code, ConsequenceClass, Digest, Epochs, State, Timestamp};
 
@@ -41,6 +41,19 @@ fn mark() -> Mark {
         key_id: KeyId(digest("key").to_base64url()),
         algorithm: SignatureAlgorithm::Ed25519,
         signature: Some(lychgate_core::digest::b64::encode(&[9; 64])),
+        batch: None,
+    }
+}
+
+/// A mark with every member.
+fn batched() -> Mark {
+    Mark {
+        batch: Some(BatchPlace {
+            index: 1,
+            size: 3,
+            path: BatchPath(vec![[1; 32], [2; 32]]),
+        }),
+        ..mark()
     }
 }
 
@@ -156,7 +169,7 @@ pub(crate) fn evidence() -> ValidationEvidence {
         issued_at: at(1),
         protector: Protector {
             protector_type: ProtectorType::SoftwareSignature,
-            mark: mark(),
+            mark: batched(),
         },
     }
 }
@@ -167,6 +180,10 @@ pub(crate) fn minimal_evidence() -> ValidationEvidence {
         retry_of: None,
         continuation_digest: None,
         approval_digest: None,
+        protector: Protector {
+            mark: mark(),
+            ..evidence().protector
+        },
         ..evidence()
     }
 }
@@ -207,7 +224,7 @@ pub(crate) fn authority() -> FinalityAuthority {
         },
         issuer: Issuer {
             ped_id: "ped-runtime-01".into(),
-            mark: mark(),
+            mark: batched(),
         },
     }
 }
@@ -217,6 +234,7 @@ pub(crate) fn minimal_authority() -> FinalityAuthority {
     let mut authority = authority();
     authority.scope.permitted_destination = Destination::default();
     authority.binding.continuation_digest = None;
+    authority.issuer.mark = mark();
     authority
 }
 
@@ -236,7 +254,7 @@ pub(crate) fn verification() -> SinkVerification {
             permitted: true,
             effect_id: Some(EffectId::from_bytes([10; 16])),
         },
-        mark: mark(),
+        mark: batched(),
     }
 }
 
@@ -254,6 +272,7 @@ pub(crate) fn minimal_verification() -> SinkVerification {
             permitted: false,
             effect_id: None,
         },
+        mark: mark(),
         ..verification()
     }
 }

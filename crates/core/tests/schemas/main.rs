@@ -78,7 +78,10 @@ fn a_required_member_is_required_and_an_optional_one_is_optional() {
             let (parent, key) = pointer.rsplit_once('/').unwrap();
             let mut changed = contract.full.clone();
             let holder = changed.pointer_mut(parent).unwrap();
-            holder.as_object_mut().unwrap().remove(key);
+            let Some(members) = holder.as_object_mut() else {
+                continue;
+            };
+            members.remove(key);
             let required = contract.schema_at(parent)["required"].as_array();
             if required.is_some_and(|required| required.contains(&json!(key))) {
                 contract.both_refuse(&changed, &format!("no {pointer}"));
