@@ -123,7 +123,7 @@ impl StateFolder {
         };
         match examine(database, trust, log, bytes.as_deref())? {
             Examined::Differs(difference) => Err(StateFault::Contradicted {
-                difference,
+                difference: Box::new(difference),
                 record: self.database(),
                 anchor: anchor.map(|anchor| anchor.path().to_owned()),
                 approver: trust.current(Role::Approver).is_some(),

@@ -117,7 +117,7 @@ pub enum StateFault {
     )]
     Contradicted {
         /// What was found.
-        difference: Difference,
+        difference: Box<Difference>,
         /// The store.
         record: PathBuf,
         /// The anchor, when there is one.
