@@ -16,7 +16,7 @@ pub(super) fn writer(path: &Path) -> Result<Connection, StoreFault> {
         path: path.display().to_string(),
         reason,
     };
-    let fresh = prepare_file(path).map_err(|error| refused(error.to_string()))?;
+    prepare_file(path).map_err(|error| refused(error.to_string()))?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let sql = |error: rusqlite::Error| refused(error.to_string());
     let mut connection = Connection::open_with_flags(path, flags).map_err(sql)?;
@@ -29,14 +29,13 @@ pub(super) fn writer(path: &Path) -> Result<Connection, StoreFault> {
             "durable mode refused: `{mode}`, `{synchronous}`"
         )));
     }
-    if fresh {
-        // The names of the new files must survive too.
-        let folder = path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty());
-        let synced = File::open(folder.unwrap_or(Path::new("."))).and_then(|dir| dir.sync_all());
-        synced.map_err(|error| refused(error.to_string()))?;
-    }
+    // The names of the files must survive too. The log, which was just opened or made, is gone and made again between
+    // runs, and SQLite takes no notice when its own sync of the folder fails.
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let synced = File::open(folder.unwrap_or(Path::new("."))).and_then(|dir| dir.sync_all());
+    synced.map_err(|error| refused(error.to_string()))?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     Ok(connection)
 }
@@ -65,15 +64,15 @@ pub(super) fn reader(path: &Path) -> Result<Connection, rusqlite::Error> {
     Ok(connection)
 }
 
-/// Makes the file for its owner alone, or takes everybody else's rights on it away. Whether it was made.
-fn prepare_file(path: &Path) -> std::io::Result<bool> {
+/// Makes the file for its owner alone, or takes everybody else's rights on it away.
+fn prepare_file(path: &Path) -> std::io::Result<()> {
     let made = OpenOptions::new()
         .write(true)
         .create_new(true)
         .mode(OWNER_ONLY)
         .open(path);
     match made {
-        Ok(_) => Ok(true),
+        Ok(_) => Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
             let found = fs::symlink_metadata(path)?;
             if !found.is_file() {
@@ -82,7 +81,7 @@ fn prepare_file(path: &Path) -> std::io::Result<bool> {
             if found.permissions().mode() & 0o777 != OWNER_ONLY {
                 fs::set_permissions(path, Permissions::from_mode(OWNER_ONLY))?;
             }
-            Ok(false)
+            Ok(())
         }
         Err(error) => Err(error),
     }
