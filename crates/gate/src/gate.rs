@@ -20,6 +20,7 @@ use tokio::sync::watch;
 use crate::approval::Approvals;
 use crate::challenge::Challenges;
 use crate::current::Current;
+use crate::log;
 use crate::observe::Observer;
 use crate::receipts::Standing;
 use crate::reconcile::DoubtsHeld;
@@ -265,7 +266,7 @@ impl Gate {
 
     /// The code for a store that cannot do its work. A store that is closed ends the gate (PROFILE §5).
     pub(crate) fn store_fault(&self, fault: &StoreFault) -> Code {
-        tracing::error!(%fault, "the store cannot answer");
+        log::error("the store cannot answer", &[("fault", fault.into())]);
         if matches!(fault, StoreFault::Unrecorded | StoreFault::Closed) {
             self.give_up();
         }

@@ -16,6 +16,7 @@
 //! - [`reconcile`]: acts whose answer was lost are looked up at their destination
 //! - [`control`]: what changes the rules
 //! - [`recover`]: what a gate does when it starts
+//! - [`log`]: the one way into the log
 //! - [`observe`]: counting all of it, for metrics and traces
 //! - [`first`]: the first lines of a record
 //! - [`ledger`]: the signed heads of the record
@@ -31,6 +32,7 @@ pub mod gate;
 pub mod hold;
 mod identity;
 pub mod ledger;
+pub mod log;
 mod note;
 pub mod observe;
 pub mod outcome;

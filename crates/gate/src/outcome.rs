@@ -11,6 +11,7 @@ use lychgate_store as store;
 use crate::gate::Gate;
 use crate::hold::HeldAct;
 use crate::identity::round_key;
+use crate::log;
 use crate::ped::answer_label;
 use crate::receipts::Facts;
 use crate::sink::{Attempt, End};
@@ -125,7 +126,10 @@ impl Gate {
                     Ok(verdict) if reconciled(verdict) => {
                         return self.commit_beside(facts, verdict, end).await;
                     }
-                    _ => tracing::error!(%act, %why, "an outcome was rejected"),
+                    _ => log::error(
+                        "an outcome was rejected",
+                        &[("act", act.into()), ("code", (&why).into())],
+                    ),
                 }
                 Kept::Nothing
             }
@@ -186,7 +190,10 @@ impl Gate {
         };
         let (act, now, receipts) = (facts.act(), self.now(), vec![receipt]);
         let txn = if contradicts {
-            tracing::error!(%act, state = verdict.name(), "{CONTRADICTS}");
+            log::error(
+                CONTRADICTS,
+                &[("act", act.into()), ("state", verdict.into())],
+            );
             store::Txn::Contradict(store::Contradict { act, now, receipts })
         } else {
             store::Txn::Note(store::Note { now, receipts })

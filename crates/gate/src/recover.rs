@@ -10,6 +10,7 @@ use lychgate_store::{self as store, ActQuery, ActRow, TicketState};
 
 use crate::approval::MOST_OPEN;
 use crate::gate::Gate;
+use crate::log;
 use crate::sink::Unknown;
 use crate::twins::KEPT_MILLIS;
 
@@ -51,7 +52,10 @@ impl Gate {
         self.remember().await?;
         // How long the gate was down cannot be told, so neither can how long a ticket still lives.
         if self.clock_behind() > CLOCKS_DIFFER {
-            tracing::warn!("the clock stands behind what is recorded; open tickets lapse");
+            log::warn(
+                "the clock stands behind what is recorded; open tickets lapse",
+                &[],
+            );
             self.end_what_is_over(true).await?;
         }
         self.note(ReceiptKind::Started).await?;

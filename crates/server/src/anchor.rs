@@ -20,6 +20,7 @@ use lychgate_store::HeadRow;
 use rustix::fs::OFlags;
 
 use crate::state::FILE_MODE;
+use lychgate_gate::log;
 
 /// The default folder of anchors: `$XDG_DATA_HOME/lychgate/anchors`, else `~/.local/share/lychgate/anchors`. Never within
 /// the default state folder. The values come from the caller, as for [`crate::state::default_state_dir`].
@@ -138,7 +139,7 @@ pub(crate) async fn keep(gate: Arc<Gate>, file: Arc<AnchorFile>) {
         let head = heads.borrow_and_update().clone();
         let fault = write(Arc::clone(&file), head).await.err();
         if let Some(fault) = &fault {
-            tracing::error!(%fault, "the anchor cannot be written");
+            log::error("the anchor cannot be written", &[("fault", fault.into())]);
         }
         if fault.is_some() && !failing {
             // The store says itself when it cannot answer.
@@ -153,7 +154,10 @@ pub(crate) async fn keep(gate: Arc<Gate>, file: Arc<AnchorFile>) {
 pub(crate) async fn finish(gate: &Gate, file: Arc<AnchorFile>) {
     let head = gate.store().watch_heads().borrow().clone();
     if let Err(fault) = write(file, head).await {
-        tracing::error!(%fault, "the last head could not be anchored");
+        log::error(
+            "the last head could not be anchored",
+            &[("fault", (&fault).into())],
+        );
     }
 }
 

@@ -25,6 +25,7 @@ use crate::protocol::{
     ActView, ChangeView, Class, Configuration, DiagnosticView, MOST_ACTS, Plan, Refusal, Request,
     Response, SignedObjects, Status,
 };
+use lychgate_gate::log;
 
 /// Answers one request.
 pub(crate) async fn answer(door: &Arc<Door>, request: Request) -> Response {
@@ -47,7 +48,10 @@ async fn try_answer(door: &Arc<Door>, request: Request) -> Result<Response, Refu
         },
         Request::Rule { verdict } => {
             gate.rule(&verdict).await.map_err(|why| door.refusal(why))?;
-            tracing::info!(ticket = %verdict.ticket_id, "a ticket was decided");
+            log::info(
+                "a ticket was decided",
+                &[("ticket", verdict.ticket_id.into())],
+            );
             Response::Ruled
         }
         Request::Acts { state, limit, .. } => Response::Acts {
@@ -95,13 +99,20 @@ async fn change(door: &Arc<Door>, request: Request) -> Result<Response, Refusal>
         Request::Apply { configuration, yes } => apply(door, configuration, yes).await?,
         Request::Reconcile { verdict } => {
             let state = gate.reconcile(&verdict).await.map_err(refused)?;
-            tracing::info!(act = %verdict.candidate_act_id, state = state.name(), "an act was reconciled");
+            let act = verdict.candidate_act_id;
+            log::info(
+                "an act was reconciled",
+                &[("act", act.into()), ("state", state.into())],
+            );
             Response::Reconciled { state }
         }
         Request::ReconcileUnsigned { id, effect, reason } => {
             let state = gate.reconcile_unsigned(id, effect, &reason).await;
             let state = state.map_err(refused)?;
-            tracing::info!(act = %id, state = state.name(), "an act was reconciled without an approver");
+            log::info(
+                "an act was reconciled without an approver",
+                &[("act", id.into()), ("state", state.into())],
+            );
             Response::Reconciled { state }
         }
         Request::PrepareKey { role } => {
@@ -199,7 +210,7 @@ async fn apply(
         .apply(applied, yes.as_ref())
         .await
         .map_err(|why| door.refusal(why))?;
-    tracing::info!(digest = %digest.to_base64url(), "a configuration was applied");
+    log::info("a configuration was applied", &[("digest", digest.into())]);
     Ok(Response::Applied { digest, unset })
 }
 
@@ -234,7 +245,13 @@ async fn put_key(door: &Door, change: KeyChange) -> Result<Response, Refusal> {
         .rotate(&change, put)
         .await
         .map_err(|why| door.refusal(why))?;
-    tracing::info!(role = %change.role, key = %key_id.0, "a key was rotated; the gate ends");
+    log::info(
+        "a key was rotated; the gate ends",
+        &[
+            ("role", change.role.word().into()),
+            ("key", (&key_id).into()),
+        ],
+    );
     Ok(Response::Rotated { key_id })
 }
 

@@ -1,5 +1,6 @@
 //! Frames on the socket: `[length: u32, big-endian][kind: u8][payload]`. Bounded, and read without trusting the length.
 
+use lychgate_gate::log::Shown;
 use std::io::{self, Read, Write};
 
 use lychgate_core::id::ActId;
@@ -82,6 +83,19 @@ pub enum FrameFault {
     /// The connection failed.
     #[error("connection failed: {0}")]
     Io(#[from] io::Error),
+}
+
+impl FrameFault {
+    /// For the log.
+    pub(crate) fn shown(&self) -> Shown<'_> {
+        match self {
+            Self::Kind(_) => "frame of unknown kind".into(),
+            Self::TooLong { .. } => "frame is too long".into(),
+            Self::Length => "frame has not the length its kind has".into(),
+            Self::Cut => "connection ended inside a frame".into(),
+            Self::Io(fault) => fault.into(),
+        }
+    }
 }
 
 /// The number by which a line's delivery is reported; 0 stands for none and is never one.

@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 use crate::frame::{Frame, FrameFault, Kind, MOST_LINE, Tokens};
 use crate::listen::{Door, say};
 use crate::protocol::{Class, Refusal, Response};
+use lychgate_gate::log;
 
 /// Serves one client of `server` until one side ends.
 pub(crate) async fn serve(door: &Arc<Door>, mut stream: UnixStream, peer: Peer, server: &str) {
@@ -31,7 +32,13 @@ pub(crate) async fn serve(door: &Arc<Door>, mut stream: UnixStream, peer: Peer, 
         return;
     }
     let holder = session.holder();
-    tracing::info!(%holder, server, pid = peer.pid, "a client has connected");
+    let pid = peer.pid.and_then(|pid| u32::try_from(pid).ok());
+    let who = [
+        ("holder", holder.into()),
+        ("server", (&*session).into()),
+        ("pid", pid.unwrap_or_default().into()),
+    ];
+    log::info("a client has connected", &who);
     let (reader, writer) = stream.into_split();
     let (from_sender, from) = mpsc::channel(QUEUE);
     let (to, to_receiver) = mpsc::channel(QUEUE);
@@ -53,7 +60,8 @@ pub(crate) async fn serve(door: &Arc<Door>, mut stream: UnixStream, peer: Peer, 
     let mut reading = JoinSet::new();
     reading.spawn(async move {
         if let Err(fault) = inward.read(reader, from_sender).await {
-            tracing::warn!(%holder, %fault, "a client out of step was closed");
+            let who = [("holder", holder.into()), ("fault", fault.shown())];
+            log::warn("a client out of step was closed", &who);
         }
     });
     tokio::select! {
@@ -66,7 +74,7 @@ pub(crate) async fn serve(door: &Arc<Door>, mut stream: UnixStream, peer: Peer, 
     }
     // What was dispatched for the client may still be answered.
     while sink.join_next().await.is_some() {}
-    tracing::info!(%holder, "a client has gone");
+    log::info("a client has gone", &[("holder", holder.into())]);
 }
 
 fn enter(gate: &Arc<Gate>, peer: Peer, server: &str) -> Result<(Arc<Session>, usize), Refusal> {

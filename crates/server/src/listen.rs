@@ -18,12 +18,13 @@ use crate::frame::{Frame, FrameFault};
 use crate::protocol::{Class, Refusal, Request, Response};
 use crate::state::{FILE_MODE, Lock, StateFolder};
 use crate::{control, link};
+use lychgate_gate::log;
 
 /// Binds the folder's socket, in the place of one that a dead gate left. Only who holds the lock may do that.
 pub(crate) fn bind(state: &StateFolder, _held: &Lock) -> io::Result<UnixListener> {
     let path = state.socket();
     match fs::remove_file(&path) {
-        Ok(()) => tracing::info!("a stale socket was replaced"),
+        Ok(()) => log::info("a stale socket was replaced", &[]),
         Err(fault) if fault.kind() == io::ErrorKind::NotFound => {}
         Err(fault) => return Err(fault),
     }
@@ -73,7 +74,10 @@ impl Door {
             Ok((stream, _)) => stream,
             Err(fault) => {
                 // Out of descriptors, most likely: a connection that ends makes room.
-                tracing::warn!(%fault, "a connection could not be accepted");
+                log::warn(
+                    "a connection could not be accepted",
+                    &[("fault", (&fault).into())],
+                );
                 tokio::time::sleep(BREATH).await;
                 return;
             }
@@ -82,7 +86,7 @@ impl Door {
             return;
         };
         let Ok(room) = Arc::clone(&self.room).try_acquire_owned() else {
-            tracing::warn!(uid = peer.uid, "too many connections");
+            log::warn("too many connections", &[("uid", peer.uid.into())]);
             turn_away(&stream, "the gate has too many connections");
             return;
         };
@@ -98,11 +102,17 @@ impl Door {
                 pid: found.pid(),
             }),
             Ok(found) => {
-                tracing::warn!(uid = found.uid(), "a connection of another user was closed");
+                log::warn(
+                    "a connection of another user was closed",
+                    &[("uid", found.uid().into())],
+                );
                 None
             }
             Err(fault) => {
-                tracing::warn!(%fault, "a connection without credentials was closed");
+                log::warn(
+                    "a connection without credentials was closed",
+                    &[("fault", (&fault).into())],
+                );
                 None
             }
         }
@@ -123,7 +133,10 @@ impl Door {
                 Ok(Ok(Some(frame))) => frame,
                 Ok(Ok(None)) | Err(_) => return,
                 Ok(Err(fault)) => {
-                    tracing::warn!(%fault, "a connection out of step was closed");
+                    log::warn(
+                        "a connection out of step was closed",
+                        &[("fault", fault.shown())],
+                    );
                     return;
                 }
             };
@@ -142,7 +155,7 @@ impl Door {
                 }
                 Ok(request) => control::answer(self, request).await,
                 Err(fault) => {
-                    tracing::warn!(%fault, "a request was not understood");
+                    log::warn("a request was not understood", &[]);
                     let refusal = Response::Refused(Refusal::new(Class::Usage, fault));
                     let _ = say(&mut stream, &refusal).await;
                     return;
@@ -173,8 +186,8 @@ impl Door {
 
 /// Writes an answer; a client that does not read it in time is given up.
 pub(crate) async fn say(stream: &mut UnixStream, response: &Response) -> Result<(), FrameFault> {
-    let frame = response.to_frame().map_err(|fault| {
-        tracing::error!(%fault, "an answer could not be written");
+    let frame = response.to_frame().map_err(|_| {
+        log::error("an answer could not be written", &[]);
         FrameFault::Length
     })?;
     let written = tokio::time::timeout(PATIENCE, frame.write_async(stream)).await;

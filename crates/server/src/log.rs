@@ -1,4 +1,4 @@
-//! The gate's log: one file of this user's, bounded, without arguments or any tool's text (PROFILE §10).
+//! The gate's log file: this user's, bounded, and taking nothing but [`lychgate_gate::log`]'s own lines (PROFILE §10).
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use rustix::fs::OFlags;
+use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 
 use crate::state::FILE_MODE;
 
@@ -16,15 +18,20 @@ use crate::state::FILE_MODE;
 /// When the file cannot be opened.
 pub(crate) fn to_file(path: &Path) -> io::Result<()> {
     let file = LogFile::open(path, MOST_BYTES)?;
-    let log = tracing_subscriber::fmt()
-        .with_max_level(tracing::Level::INFO)
+    let lines = tracing_subscriber::fmt::layer()
         .with_ansi(false)
         .with_target(false)
         .with_writer(Mutex::new(file))
-        .finish();
+        .with_filter(filter_fn(is_ours));
+    let log = tracing_subscriber::registry().with(lines);
     // A process that runs several gates (a test) keeps the first one's log.
     let _ = tracing::subscriber::set_global_default(log);
     Ok(())
+}
+
+/// Only what was made by [`lychgate_gate::log`], of an allowlist of fields; nothing that a library says.
+fn is_ours(about: &tracing::Metadata<'_>) -> bool {
+    about.target() == lychgate_gate::log::TARGET && *about.level() <= tracing::Level::INFO
 }
 
 /// A file that moves aside when it is full; one older file is kept.

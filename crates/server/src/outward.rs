@@ -1,6 +1,7 @@
 //! The control plane's one way out: small HTTP/1.1 posts to addresses that the applied configuration names, and to no
 //! other (HOUSE.md). No proxy, no redirect, no name is looked up, and the environment is not asked.
 
+use lychgate_gate::log::Shown;
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -41,6 +42,19 @@ pub(crate) enum OutwardFault {
     /// The other side said no.
     #[error("answered with status {0}")]
     Status(u16),
+}
+
+impl OutwardFault {
+    /// For the log.
+    pub(crate) fn shown(&self) -> Shown<'_> {
+        match self {
+            Self::NotAllowed => "the address is not one of the applied configuration".into(),
+            Self::TimedOut => "no answer in time".into(),
+            Self::Io(fault) => fault.into(),
+            Self::NotHttp => "the answer is not HTTP".into(),
+            Self::Status(status) => u32::from(*status).into(),
+        }
+    }
 }
 
 impl Outward {

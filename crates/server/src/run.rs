@@ -16,11 +16,12 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::anchor;
 use crate::listen::{Door, bind};
-use crate::log;
+use crate::log as log_file;
 use crate::open::{OpenOptions, Opened};
 use crate::protocol::Class;
 use crate::state::{Lock, StateFault, StateFolder};
 use crate::telemetry;
+use lychgate_gate::log;
 
 /// How to run.
 #[derive(Clone, Debug, Default)]
@@ -115,7 +116,7 @@ pub fn run(state: &StateFolder, options: &RunOptions) -> Result<Exit, RunFault> 
         anchor,
         anchor_note,
     } = state.open(&open)?;
-    log::to_file(&state.log()).map_err(RunFault::io("open the log"))?;
+    log_file::to_file(&state.log()).map_err(RunFault::io("open the log"))?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)
         .enable_all()
@@ -125,15 +126,15 @@ pub fn run(state: &StateFolder, options: &RunOptions) -> Result<Exit, RunFault> 
         let gate = Gate::assemble(parts).map_err(RunFault::Recover)?;
         let recovered = gate.recover().await.map_err(RunFault::Recover)?;
         if let Some(note) = anchor_note {
-            tracing::warn!("{}", note.phrase());
+            log::warn(note.phrase(), &[]);
             gate.note_anchor(note).await.map_err(RunFault::Recover)?;
         }
-        tracing::info!(
-            gate = %gate.id(),
-            indeterminate = recovered.indeterminate,
-            lapsed = recovered.lapsed,
-            "the gate has started"
-        );
+        let found = [
+            ("gate", gate.id().into()),
+            ("indeterminate", recovered.indeterminate.into()),
+            ("lapsed", recovered.lapsed.into()),
+        ];
+        log::info("the gate has started", &found);
         let listener = bind(state, &lock).map_err(RunFault::io("listen on the socket"))?;
         let door = Door::new(Arc::clone(&gate), state.clone(), options.client_uid);
         let keeper = anchor
@@ -191,23 +192,26 @@ async fn serve(door: Arc<Door>, listener: UnixListener) -> Result<Exit, RunFault
         drop(reconciler.await);
     };
     if tokio::time::timeout(GRACE, all).await.is_err() {
-        tracing::warn!(left = connections.len(), "connections did not end in time");
+        log::warn(
+            "connections did not end in time",
+            &[("left", connections.len().into())],
+        );
         connections.shutdown().await;
     }
     sweeper.abort();
     // Bounded by itself.
     let _ = teller.await;
     if gate.is_broken() {
-        tracing::error!("the gate ends because its store cannot be believed");
+        log::error("the gate ends because its store cannot be believed", &[]);
         return Ok(Exit::Broken);
     }
     match gate.note(ReceiptKind::Stopped).await {
         Ok(()) => {
-            tracing::info!("the gate has stopped");
+            log::info("the gate has stopped", &[]);
             Ok(Exit::Stopped)
         }
         Err(code) => {
-            tracing::error!(%code, "the stop could not be recorded");
+            log::error("the stop could not be recorded", &[("code", code.into())]);
             Ok(Exit::Broken)
         }
     }
@@ -219,7 +223,10 @@ async fn sweep(gate: Arc<Gate>) {
     loop {
         beat.tick().await;
         if let Err(code) = gate.sweep().await {
-            tracing::warn!(%code, "what has run out could not be ended");
+            log::warn(
+                "what has run out could not be ended",
+                &[("code", code.into())],
+            );
         }
     }
 }

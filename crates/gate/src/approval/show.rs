@@ -8,6 +8,7 @@ use lychgate_store::{StoreFault, TicketRow, TicketState};
 use super::MOST_OPEN;
 use crate::gate::Gate;
 use crate::hold::HeldAct;
+use crate::log;
 
 /// What a person is shown of a ticket. The digests are of exactly the text that is shown.
 #[derive(Clone, Debug, PartialEq)]
@@ -92,7 +93,10 @@ impl Gate {
             .ok()
             .and_then(|bytes| json::parse(&bytes, &json::Limits::CANON).ok());
         let Some(summary) = summary else {
-            tracing::error!(ticket = %row.id, "a ticket's summary cannot be opened");
+            log::error(
+                "a ticket's summary cannot be opened",
+                &[("ticket", row.id.into())],
+            );
             return None;
         };
         let text = |key: &str| Some(summary.get(key)?.as_str()?.to_owned());

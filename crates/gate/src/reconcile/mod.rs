@@ -26,6 +26,7 @@ use tokio::task::JoinSet;
 pub use self::step::Step;
 use self::table::{Entry, Table};
 use crate::gate::Gate;
+use crate::log;
 
 /// What is asked of a destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -189,7 +190,10 @@ impl Reconciler {
         for row in rows {
             // Others are left alone by it.
             if let Err(code) = self.gate.end_look_up(row.id).await {
-                tracing::warn!(%code, act = %row.id, "an old look-up could not be ended");
+                log::warn(
+                    "an old look-up could not be ended",
+                    &[("code", code.into()), ("act", row.id.into())],
+                );
             }
         }
     }
@@ -236,7 +240,7 @@ impl Reconciler {
         // A task that panicked has said nothing of its act, which stays busy: nothing more is asked about it before the
         // next start.
         let Ok((act, step)) = done else {
-            tracing::error!("a look-up broke off");
+            log::error("a look-up broke off", &[]);
             return;
         };
         let rule = *self.gate.current().applied.reconcile();

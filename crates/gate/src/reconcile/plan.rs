@@ -10,6 +10,7 @@ use zeroize::Zeroizing;
 
 use crate::current::Current;
 use crate::gate::Gate;
+use crate::log;
 use crate::sink::LiveInvocation;
 
 /// The look-up of one act, and what its destination was when the act went out.
@@ -47,8 +48,11 @@ impl Gate {
         let opened = self.sealer().open(&label(row.id), row.read_back.as_ref()?);
         let plain = match opened {
             Ok(plain) => plain,
-            Err(fault) => {
-                tracing::error!(act = %row.id, %fault, "what a look-up needs cannot be opened");
+            Err(_) => {
+                log::error(
+                    "what a look-up needs cannot be opened",
+                    &[("act", row.id.into())],
+                );
                 return None;
             }
         };

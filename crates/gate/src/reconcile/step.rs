@@ -11,6 +11,7 @@ use lychgate_store::{self as store, ActRow};
 use super::plan::Plan;
 use super::{Asked, Destination, Question};
 use crate::gate::Gate;
+use crate::log;
 
 /// What came of a look-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,7 +161,10 @@ impl Gate {
         let txn = store::Txn::Settle(settle);
         match self.commit_reconciliation(row.id, row.twin, to, txn).await {
             Ok(_) => {
-                tracing::info!(act = %row.id, state = to.name(), "an act in doubt is reconciled");
+                log::info(
+                    "an act in doubt is reconciled",
+                    &[("act", row.id.into()), ("state", to.into())],
+                );
                 if to == State::ReconciledEffect {
                     Step::Effect
                 } else {
@@ -217,7 +221,10 @@ impl Gate {
         let phrase = "unknown at the deadline: a person must say";
         match self.note_doubt(&row, phrase.to_owned()).await {
             Ok(()) => {
-                tracing::warn!(%act, "an act's outcome is still unknown: `lychgate reconcile {act}`");
+                log::warn(
+                    "an act's outcome is still unknown: `lychgate reconcile`",
+                    &[("act", act.into())],
+                );
                 Step::Unknown
             }
             Err(_) => Step::Failed,

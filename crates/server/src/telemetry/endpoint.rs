@@ -10,6 +10,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::{Teller, measures, text};
+use lychgate_gate::log;
 
 /// Serves as long as it is not dropped. An address that is taken is tried again from time to time.
 pub(super) async fn serve(teller: Arc<Teller>, address: SocketAddr) {
@@ -17,7 +18,10 @@ pub(super) async fn serve(teller: Arc<Teller>, address: SocketAddr) {
         match TcpListener::bind(address).await {
             Ok(listener) => break listener,
             Err(fault) => {
-                tracing::error!(%fault, "the metrics endpoint cannot listen");
+                log::error(
+                    "the metrics endpoint cannot listen",
+                    &[("fault", (&fault).into())],
+                );
                 tokio::time::sleep(AGAIN).await;
             }
         }

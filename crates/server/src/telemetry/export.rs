@@ -10,6 +10,7 @@ use lychgate_gate::observe::ActTrace;
 use super::otlp::{self, Resource};
 use super::{Teller, measures};
 use crate::outward::{Outward, OutwardFault, Post};
+use lychgate_gate::log;
 
 /// Exports from time to time until the gate closes, and once more then.
 pub(super) async fn run(teller: Arc<Teller>, to: SocketAddr, every: Duration) {
@@ -54,7 +55,10 @@ impl Exporter {
             self.teller.failed.fetch_add(1, Ordering::Relaxed);
             // Said once, not at every beat.
             if self.was_well {
-                tracing::warn!(%fault, "telemetry does not reach its collector");
+                log::warn(
+                    "telemetry does not reach its collector",
+                    &[("fault", fault.shown())],
+                );
             }
         }
         self.was_well = sent.is_ok();

@@ -23,6 +23,7 @@ use super::live::{Named, as_pinned, meaning_of};
 use super::refusals::{Refused, denial_of};
 use super::shared::Shared;
 use super::upstream::Answer;
+use lychgate_gate::log;
 
 /// One request that acts.
 pub(crate) struct Call {
@@ -49,7 +50,12 @@ impl Call {
         shared.held(&self.id, act);
         let sink = FinalitySink::mcp(shared.session.server());
         let look = self.look(&held);
-        let waiting = |ticket: TicketId| tracing::info!(%ticket, %act, "an act waits for a person");
+        let waiting = |ticket: TicketId| {
+            log::info(
+                "an act waits for a person",
+                &[("ticket", ticket.into()), ("act", act.into())],
+            );
+        };
         let passed = shared.gate.pass(held, &sink, &self.caller, &look, &waiting);
         match passed.await {
             Passed::Denied(denied) => self.deny(&method, denied).await,

@@ -14,6 +14,7 @@ use super::shared::Shared;
 use super::upstream::{Event, Upstream};
 use super::withheld::{self, Withheld};
 use super::{FromLink, ToLink};
+use lychgate_gate::log;
 
 pub(crate) async fn serve(
     gate: Arc<Gate>,
@@ -62,11 +63,17 @@ pub(crate) async fn serve(
 //= PROFILE §8: the digest of the entry file belongs to the endpoint
 pub(super) fn start(server: &Server) -> Result<launch::Running, Withheld> {
     if server.entry.is_some() && entry_digest(&server.command) != server.entry {
-        tracing::error!(server = %server.name, "the server's entry file is not the one pinned");
+        log::error(
+            "the server's entry file is not the one pinned",
+            &[("server", server.into())],
+        );
         return Err(Withheld::Substituted);
     }
     Launch::of(server).start().map_err(|fault| {
-        tracing::error!(%fault, server = %server.name, "the server is not started");
+        log::error(
+            "the server is not started",
+            &[("server", server.into()), ("fault", fault.shown())],
+        );
         Withheld::NotStarted
     })
 }

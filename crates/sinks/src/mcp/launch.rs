@@ -1,6 +1,7 @@
 //! How a server's process is started: command, folder and environment from the applied configuration alone, nothing
 //! inherited (PROFILE §4), in a process group of its own.
 
+use lychgate_gate::log::Shown;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -45,6 +46,16 @@ pub enum LaunchFault {
     /// The pipes could not be taken.
     #[error("the server's pipes cannot be used: {0}")]
     Pipes(#[from] std::io::Error),
+}
+
+impl LaunchFault {
+    /// For the log.
+    pub(crate) fn shown(&self) -> Shown<'_> {
+        match self {
+            Self::NoCommand => "the server has no command".into(),
+            Self::Spawn { source, .. } | Self::Pipes(source) => source.into(),
+        }
+    }
 }
 
 /// A running server.

@@ -1,5 +1,6 @@
 //! One server process: requests go in under ids of ours, answers come back to whoever asked.
 
+use lychgate_gate::log;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex as Plain, PoisonError};
@@ -259,8 +260,11 @@ impl Upstream {
                             break 'reading;
                         }
                     }
-                    Err(fault) => {
-                        tracing::warn!(%fault, "a server's line cannot be taken; the connection ends");
+                    Err(_) => {
+                        log::warn(
+                            "a server's line is too long or broken off; the connection ends",
+                            &[],
+                        );
                         break 'reading;
                     }
                 }
@@ -281,10 +285,14 @@ impl Upstream {
                 true
             }
             Ok(message) => self.take_one(message, events).await,
-            Err(fault) => {
+            Err(_) => {
                 // A line that is no message: servers print such things. It is dropped; an answer in it is lost, and a
                 // lost answer is indeterminate.
-                tracing::warn!(%fault, "a server's line is no message");
+                // What is wrong with it may repeat what the server printed, and that an argument.
+                log::warn(
+                    "a server's line is no message",
+                    &[("bytes", line.len().into())],
+                );
                 true
             }
         }
