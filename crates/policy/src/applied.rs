@@ -10,6 +10,7 @@ use lychgate_core::json::{self, CaseRule};
 
 use crate::check;
 use crate::diagnostics::Problem;
+use crate::ledger::Ledger;
 use crate::model::{Agent, Limits, Model, Principal, Profile, Purpose, Reconcile};
 use crate::server::{Registry, Server};
 use crate::telemetry::Telemetry;
@@ -145,6 +146,12 @@ impl Applied {
     #[must_use]
     pub fn reconcile(&self) -> &Reconcile {
         &self.model.reconcile
+    }
+
+    /// Who keeps the ledger's heads besides the gate.
+    #[must_use]
+    pub fn ledger(&self) -> &Ledger {
+        &self.model.ledger
     }
 
     /// What the gate tells of itself, and to whom.

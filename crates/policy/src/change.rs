@@ -1,5 +1,6 @@
 //! What a new configuration narrows and widens (PROFILE §10): what widens wants the approver. In doubt it widens.
 
+mod ledger;
 mod server;
 mod telemetry;
 
@@ -139,6 +140,7 @@ fn compare(old: &Model, new: &Model, list: &mut List) {
     allow(old, new, list);
     roots(old, new, list);
     jurisdictions(old, new, list);
+    ledger::changes(&old.ledger, &new.ledger, list);
     telemetry::changes(&old.telemetry, &new.telemetry, list);
     server::servers(old, new, list);
 }

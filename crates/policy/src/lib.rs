@@ -22,6 +22,7 @@ mod definition;
 mod diagnostics;
 pub mod edit;
 mod init;
+mod ledger;
 mod library;
 mod load;
 mod model;
@@ -39,6 +40,7 @@ pub use change::{Change, Effect, changes};
 pub use definition::{Definition, DefinitionFault, definition_digest};
 pub use diagnostics::{Diagnostic, Diagnostics};
 pub use init::{InitRoot, template};
+pub use ledger::{Ledger, Witness};
 pub use library::Library;
 pub use load::{Pins, load};
 pub use model::{

@@ -1,5 +1,6 @@
 //! From the text of `lychgate.toml` and the pinned definitions to an [`Applied`].
 
+mod ledger;
 mod read;
 mod read_back;
 mod server;
@@ -188,6 +189,7 @@ fn root(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Model {
         roots: roots(reader, top),
         destinations: destinations(reader, top),
         jurisdictions,
+        ledger: ledger::ledger(reader, top),
         telemetry: telemetry::telemetry(reader, top),
         servers: server::servers(reader, top),
     }
@@ -349,7 +351,7 @@ fn destinations(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> BTreeMap<Stri
 /// The largest pin file, in bytes.
 const PIN_BYTES: usize = 16 << 20;
 
-const TOP_KEYS: [&str; 15] = [
+const TOP_KEYS: [&str; 16] = [
     "version",
     "profile",
     "unattended",
@@ -363,6 +365,7 @@ const TOP_KEYS: [&str; 15] = [
     "roots",
     "destinations",
     "jurisdictions",
+    "ledger",
     "telemetry",
     "servers",
 ];

@@ -7,6 +7,7 @@ use lychgate_core::json::Value;
 use lychgate_core::{ConsequenceClass, Digest};
 use serde::{Deserialize, Serialize};
 
+use crate::ledger::Ledger;
 use crate::read_back::ReadBack;
 use crate::telemetry::Telemetry;
 
@@ -174,6 +175,8 @@ pub(crate) struct Model {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) jurisdictions: Option<Vec<String>>,
     /// A digest of the time before the table stays as it was.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(crate) ledger: Ledger,
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) telemetry: Telemetry,
     pub(crate) servers: BTreeMap<String, ServerModel>,
