@@ -8,6 +8,7 @@
     reason = "a tool for people at a terminal: its output is its purpose"
 )]
 
+mod faults;
 mod layers;
 mod peers;
 mod steps;
@@ -25,6 +26,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   supply          licences, bans and sources of all dependencies, as deny.toml says
   peers           installs the pinned MCP clients and servers into target/peers
   e2e [ARG…]      the end-to-end tests; arguments go to pytest
+  faults [ARG…]   kills, failing storage and power cuts; --full --table for all of them and the
+                  counts in docs/RELIABILITY.md
 ";
 
 fn main() -> ExitCode {
@@ -37,6 +40,7 @@ fn main() -> ExitCode {
         ("layers", true) => layers::check(&root),
         ("supply", true) => supply::check(&root),
         ("peers", true) => peers::install(&root).map(|_| ()),
+        ("faults", _) => build_binary(&root).and_then(|()| faults::check(&root, &rest)),
         ("e2e", _) => build_binary(&root).and_then(|()| e2e(&root, &rest)),
         _ => {
             eprint!("{USAGE}");
@@ -104,6 +108,7 @@ fn test(root: &Path) -> Result<(), Failure> {
     steps.run("docs", || docs(root))?;
     steps.run("peers", || peers::install(root).map(|_| ()))?;
     steps.run("end to end", || e2e(root, &[]))?;
+    steps.run("faults", || faults::check(root, &[]))?;
     steps.summary();
     Ok(())
 }

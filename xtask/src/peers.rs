@@ -27,7 +27,7 @@ const NODE_AT_LEAST: u32 = 20;
 
 /// Installs the peers, unless exactly these are installed already.
 pub(crate) fn install(root: &Path) -> Result<Peers, Failure> {
-    ensure_tools()?;
+    ensure_tools(TOOLS, "the end-to-end tests")?;
     let pins = root.join("tests/peers");
     let place = target_dir(root)?.join("peers");
     npm(&pins, &place.join("npm"))?;
@@ -40,9 +40,9 @@ pub(crate) fn install(root: &Path) -> Result<Peers, Failure> {
     })
 }
 
-/// Node.js, npm, Python with `venv`, and git; on Debian as root they are installed when missing.
-fn ensure_tools() -> Result<(), Failure> {
-    let missing = missing_tools();
+/// Sees to it that programs are there; on Debian as root they are installed when missing.
+pub(crate) fn ensure_tools(tools: &'static [Tool], purpose: &str) -> Result<(), Failure> {
+    let missing = missing_tools(tools);
     if missing.is_empty() {
         return Ok(());
     }
@@ -59,9 +59,7 @@ fn ensure_tools() -> Result<(), Failure> {
     );
     let root_user = output(command("id").arg("-u")).is_ok_and(|id| id.trim() == "0");
     if !root_user || !works("apt-get", &["--version"]) {
-        return Err(Failure::new(format!(
-            "the end-to-end tests need {names}: {by_hand}"
-        )));
+        return Err(Failure::new(format!("{purpose} need {names}: {by_hand}")));
     }
     println!("peers: installing {names} with apt-get");
     let quiet = ("DEBIAN_FRONTEND", "noninteractive");
@@ -72,7 +70,7 @@ fn ensure_tools() -> Result<(), Failure> {
         .args(["install", "-q", "-y", "--no-install-recommends"])
         .args(packages)
         .env(quiet.0, quiet.1))?;
-    match missing_tools().first() {
+    match missing_tools(tools).first() {
         None => Ok(()),
         Some(tool) => Err(Failure::new(format!(
             "`{}` is still missing: {by_hand}",
@@ -81,11 +79,11 @@ fn ensure_tools() -> Result<(), Failure> {
     }
 }
 
-/// A program the peers need, how to see that it is there, and the Debian packages that bring it.
-struct Tool {
-    name: &'static str,
-    proof: &'static [&'static str],
-    packages: &'static [&'static str],
+/// A program the tests need, how to see that it is there, and the Debian packages that bring it.
+pub(crate) struct Tool {
+    pub(crate) name: &'static str,
+    pub(crate) proof: &'static [&'static str],
+    pub(crate) packages: &'static [&'static str],
 }
 
 const TOOLS: &[Tool] = &[
@@ -111,8 +109,8 @@ const TOOLS: &[Tool] = &[
     },
 ];
 
-fn missing_tools() -> Vec<&'static Tool> {
-    TOOLS
+fn missing_tools(tools: &'static [Tool]) -> Vec<&'static Tool> {
+    tools
         .iter()
         .filter(|tool| {
             tool.proof
