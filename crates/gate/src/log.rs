@@ -1,7 +1,7 @@
 //! The one way into the gate's log: a constant sentence and fields of an allowlist (PROFILE §10).
 //!
 //! There is no kind of field that an argument, a tool's text, a pointer into a message or any other free text would fit
-//! into, so nobody has to remember to leave it out. `clippy.toml` bans the `tracing` macros everywhere else, and the log
+//! into, so nobody has to remember to leave it out. `cargo xtask layers` keeps `tracing` out of every other file, and the log
 //! takes no events but those made here.
 
 use std::fmt;
@@ -57,26 +57,17 @@ pub type Field<'a> = (&'static str, Shown<'a>);
 
 /// Something happened that an operator may want to find again.
 pub fn info(sentence: &'static str, fields: &[Field<'_>]) {
-    #[allow(clippy::disallowed_macros, reason = "this is the one place")]
-    {
-        tracing::info!(target: TARGET, "{sentence}{}", Fields(fields));
-    }
+    tracing::info!(target: TARGET, "{sentence}{}", Fields(fields));
 }
 
 /// Something is not as it should be, and the gate goes on.
 pub fn warn(sentence: &'static str, fields: &[Field<'_>]) {
-    #[allow(clippy::disallowed_macros, reason = "this is the one place")]
-    {
-        tracing::warn!(target: TARGET, "{sentence}{}", Fields(fields));
-    }
+    tracing::warn!(target: TARGET, "{sentence}{}", Fields(fields));
 }
 
 /// Somebody must look.
 pub fn error(sentence: &'static str, fields: &[Field<'_>]) {
-    #[allow(clippy::disallowed_macros, reason = "this is the one place")]
-    {
-        tracing::error!(target: TARGET, "{sentence}{}", Fields(fields));
-    }
+    tracing::error!(target: TARGET, "{sentence}{}", Fields(fields));
 }
 
 /// What the log's own events are marked with.

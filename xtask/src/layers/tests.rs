@@ -99,3 +99,24 @@ fn the_table_points_downwards_only() {
         }
     }
 }
+
+/// What a library's macro takes, an argument fits into.
+#[test]
+fn only_the_log_itself_may_name_a_logging_library() {
+    let found = |name: &str, place: &str| {
+        let mut faults = Vec::new();
+        let text = "tracing::warn!(%fault, \"a line is no message\");\n";
+        source_faults(layer(name), (place, "a.rs"), text, &mut faults);
+        faults.len()
+    };
+    assert_eq!(found("lychgate-gate", "log.rs"), 0);
+    assert_eq!(found("lychgate-server", "log.rs"), 0);
+    for name in [
+        "lychgate-gate",
+        "lychgate-server",
+        "lychgate-sinks",
+        "lychgate",
+    ] {
+        assert_eq!(found(name, "a.rs"), 1, "{name}");
+    }
+}
