@@ -65,7 +65,8 @@ class Server:
         elif method == "tools/list":
             result = {"tools": self.tools()}
         elif method == "tools/call":
-            result = self.call(params)
+            if (result := self.call(params)) is None:
+                return None
         else:
             missing = {"code": -32601, "message": "Method not found"}
             return self.send({"jsonrpc": "2.0", "id": message["id"], "error": missing})

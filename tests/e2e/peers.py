@@ -128,6 +128,18 @@ class Adversary:
         return _lines(self.folder / "effects.jsonl")
 
 
+@dataclass
+class Bank(Adversary):
+    """`bank.py` and its folder: a destination that can be looked at."""
+
+    def command(self) -> list[str]:
+        return [PYTHON, str(HERE / "bank.py"), str(self.folder)]
+
+    def asked(self) -> list[dict]:
+        """The look-ups that arrived."""
+        return [call for call in self.calls() if call["name"] == "find_entry"]
+
+
 def _lines(path: Path) -> list:
     """Every whole line; the last one may still be being written."""
     if not path.exists():
