@@ -16,7 +16,7 @@ from .stand import Stand
 
 # One strike of so many is made in the short run.
 SHORT = {"kills": 5, "errors": 45}
-CUTS = {"short": (16, 70), "full": (60, 700)}
+CUTS = {"short": (16, 70), "full": (60, 500)}
 SHARDS = 4
 
 

@@ -95,7 +95,8 @@ def power_lines(reports: list[powercut.Report]) -> list[str]:
     lines += [
         "",
         f"{len(reports)} recorded runs with {sum(r.acts for r in reports)} acts, {sum(r.events for r in reports)} "
-        f"events and {sum(r.syncs for r in reports)} syncs; {images.total()} images, of which {lost} ended before the "
+        f"events, {sum(r.syncs for r in reports)} syncs and {sum(r.pages for r in reports)} pages written back by "
+        f"checkpoints; {images.total()} images, of which {lost} ended before the "
         f"run did. Calls repeated whose answer was lost: {counts(total(r.repeated for r in reports))}; "
         "sent again: 0.",
     ]
