@@ -99,6 +99,7 @@ const LAYERS: &[Layer] = &[
             "outward.rs",
             "relay.rs",
             "run.rs",
+            "witness.rs",
             "witness/",
             "telemetry/endpoint.rs",
         ],

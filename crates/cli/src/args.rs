@@ -103,6 +103,8 @@ pub(crate) enum Command {
     Ledger(Ledger),
     /// Check a receipt that somebody sent you, offline, trusting nobody here
     Verify(Verify),
+    /// Cosign the heads of other people's records, and never two stories of one
+    Witness(Witness),
     /// Print the canonical bytes (RFC 8785) of the JSON on standard input
     Canon(Canon),
     /// Print the digest of the JSON on standard input

@@ -193,6 +193,23 @@ pub(crate) mod line {
         })
     }
 
+    /// The id and the secret of a file that says this word; whether they belong together is the caller's to compare.
+    pub(crate) fn load_any(
+        path: &Path,
+        word: &str,
+    ) -> Result<(String, Zeroizing<[u8; 32]>), KeyFault> {
+        let bytes = read(path, LIMIT)?;
+        let id = std::str::from_utf8(&bytes).ok().and_then(|text| {
+            let mut words = text.split(' ').skip(HEAD.split(' ').count() + 1);
+            words.next().map(str::to_owned)
+        });
+        let found = id.and_then(|id| Some((secret(&bytes, word, &id)?, id)));
+        let (secret, id) = found.ok_or_else(|| KeyFault::Format {
+            path: path.to_owned(),
+        })?;
+        Ok((id, secret))
+    }
+
     fn secret(bytes: &[u8], word: &str, id: &str) -> Option<Zeroizing<[u8; 32]>> {
         let mut rest = std::str::from_utf8(bytes).ok()?.strip_suffix('\n')?;
         for part in [HEAD, word, id] {

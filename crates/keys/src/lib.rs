@@ -7,6 +7,7 @@
 //! - [`trust`]: the public keys, each in its one role, and the checks of signed objects
 //! - [`ring`]: the gate's three file keys, and rotation
 //! - [`approver`]: the key under a passphrase
+//! - [`lone`]: a key in a file of its own, for what is no gate
 //! - [`seal`]: encryption of what must not lie in clear text
 //! - [`verdict`]: the objects an approver signs
 //! - [`fault`]: what goes wrong, and the way out
@@ -14,6 +15,7 @@
 pub mod approver;
 pub mod fault;
 mod files;
+pub mod lone;
 pub mod ring;
 mod role;
 pub mod seal;
@@ -24,6 +26,7 @@ pub mod verdict;
 
 pub use approver::ApproverKey;
 pub use fault::{Invalid, KeyFault, TrustFault};
+pub use lone::lone_key;
 pub use ring::{KeyRing, NewKey, rotate};
 pub use role::{NotARole, Role};
 pub use seal::Sealer;

@@ -15,6 +15,7 @@
 //! - `telemetry`: a metrics endpoint and OTLP; `outward`: the one way out
 //! - [`client`]: connecting, and starting the gate where it does not run
 //! - [`relay`]: `lychgate mcp`: standard input and output to the gate and back
+//! - [`witness`]: `lychgate witness`, which cosigns other people's logs
 
 pub mod accept;
 pub mod anchor;
@@ -32,6 +33,7 @@ pub mod reserved;
 pub mod run;
 pub mod state;
 mod telemetry;
+pub mod witness;
 
 pub use client::{Client, ClientFault, Start, connect};
 pub use open::{OpenOptions, Opened};

@@ -1,10 +1,11 @@
 //! The flags of the commands an auditor uses.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use lychgate_ledger::VerifierKey;
 use lychgate_ledger::note::SignatureKind;
+use lychgate_ledger::{KeyName, VerifierKey};
 
 use super::{Output, Passphrase};
 
@@ -137,6 +138,33 @@ pub(crate) struct LedgerAnchor {
     pub(crate) output: Output,
 }
 
+/// `witness`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example, on another machine than the log's:
+  lychgate witness --log 'lychgate/gate-01a2...+5b1d0a9c+AX...' --listen 127.0.0.1:8091
+
+A witness cosigns the heads of a log as long as each provably adds to the one before, and remembers
+what it cosigned: its owner cannot show two people two records. It speaks C2SP tlog-witness over
+HTTP; put a server with TLS before it to offer it to others. The log's key is shown by
+`lychgate ledger anchor`; the witness' own, which `lychgate verify --witness` takes, is printed here.")]
+pub(crate) struct Witness {
+    /// A log to witness: its key; repeat for more logs, and after a log's key was rotated
+    #[arg(long, value_name = "KEY", required = true, value_parser = log)]
+    pub(crate) log: Vec<VerifierKey>,
+    /// Where to listen
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8091")]
+    pub(crate) listen: SocketAddr,
+    /// What to be called, best a domain of yours [default: made of the key]
+    #[arg(long, value_name = "NAME", value_parser = name)]
+    pub(crate) name: Option<KeyName>,
+    /// Where its key and memory lie [default: lychgate-witness in your state folder]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
 /// `verify`
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -179,6 +207,21 @@ impl Heads {
     pub(crate) fn quorum(&self) -> usize {
         self.quorum.unwrap_or(self.witness.len())
     }
+}
+
+fn log(text: &str) -> Result<VerifierKey, String> {
+    let key: VerifierKey = text
+        .parse()
+        .map_err(|fault| format!("it is not NAME+ID+KEY: {fault}"))?;
+    if key.kind() == SignatureKind::Ed25519 {
+        Ok(key)
+    } else {
+        Err("it is a witness' key, not a log's".to_owned())
+    }
+}
+
+fn name(text: &str) -> Result<KeyName, String> {
+    KeyName::new(text).map_err(|fault| fault.to_string())
 }
 
 fn witness(text: &str) -> Result<VerifierKey, String> {

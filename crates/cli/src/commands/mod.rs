@@ -18,6 +18,7 @@ mod pin;
 mod reconcile;
 mod ticket;
 mod verify;
+mod witness;
 
 use crate::args::{Cli, Command};
 use crate::outcome::{Outcome, Stop};
@@ -77,6 +78,7 @@ pub(crate) fn run(cli: Cli, terminal: &mut Terminal) -> Outcome {
         Command::Gate(args) => gate::run(args, context),
         Command::Keys(args) => keys::run(args, context),
         Command::Ledger(args) => ledger::run(args, context),
+        Command::Witness(args) => witness::run(args, context),
         Command::Canon(_) | Command::Digest(_) | Command::Completions(_) | Command::Man(_) => {
             Ok(())
         }

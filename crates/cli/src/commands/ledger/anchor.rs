@@ -3,15 +3,17 @@
 use lychgate_core::act::Version;
 use lychgate_core::digest::b64;
 use lychgate_core::display::escape;
-use lychgate_keys::TrustBundle;
 use lychgate_keys::verdict::{AnchorVerdict, Reason};
-use lychgate_ledger::{SignedCheckpoint, VerifiedCheckpoint};
+use lychgate_keys::{Role, TrustBundle};
+use lychgate_ledger::note::SignatureKind;
+use lychgate_ledger::{SignedCheckpoint, VerifiedCheckpoint, VerifierKey};
 use lychgate_server::OpenOptions;
 use lychgate_server::accept::{Contradiction, Decision};
 use lychgate_server::anchor::AnchorFile;
 use serde_json::json;
 
 use super::source::believed;
+use super::trust;
 use crate::approver;
 use crate::args::LedgerAnchor;
 use crate::commands::Context;
@@ -39,11 +41,19 @@ pub(super) fn run(args: &LedgerAnchor, context: &mut Context<'_>) -> Outcome {
             "size": head.as_ref().map(|head| head.checkpoint().size()),
             "root": head.as_ref().map(|head| b64::encode(head.checkpoint().root())),
             "head": head.as_ref().map(ToString::to_string),
+            "log_key": log_key(context)?,
             "agrees": found.is_none(),
             "difference": found.as_ref().map(|found| found.difference.word()),
         }));
     } else {
-        show(&file, head.as_ref(), found.as_ref(), context);
+        let key = log_key(context)?;
+        show(
+            &file,
+            head.as_ref(),
+            found.as_ref(),
+            key.as_deref(),
+            context,
+        );
     }
     match found {
         Some(found) => {
@@ -61,10 +71,11 @@ fn show(
     file: &AnchorFile,
     head: Option<&SignedCheckpoint>,
     found: Option<&Contradiction>,
+    key: Option<&str>,
     context: &mut Context<'_>,
 ) {
     let terminal = &mut *context.terminal;
-    let row = |label: &str| [dim(format!("{label:>8}")), text("  ")];
+    let row = |label: &str| [dim(format!("{label:>9}")), text("  ")];
     terminal.wrapped(&row("place"), &text(shown(file.path())));
     let Some(head) = head else {
         terminal.wrapped(&row("head"), &styled(Style::Yellow, "there is none yet"));
@@ -73,6 +84,9 @@ fn show(
     let head = head.checkpoint();
     let size = usize::try_from(head.size()).unwrap_or(usize::MAX);
     terminal.wrapped(&row("log"), &text(escape(head.origin())));
+    if let Some(key) = key {
+        terminal.wrapped(&row("log's key"), &text(escape(key)));
+    }
     let records = count(size, "record", "records");
     terminal.wrapped(&row("head"), &text(records));
     terminal.wrapped(&row("root"), &text(b64::encode(head.root())));
@@ -157,6 +171,17 @@ pub(super) fn kept(
         let place = shown(file.path());
         Stop::refused(format!("the anchor `{place}` is not to be believed: {why}"))
     })
+}
+
+/// The log's current key as a witness is told it.
+fn log_key(context: &Context<'_>) -> Outcome<Option<String>> {
+    let folder = context.places.folder()?;
+    let trust = trust(None, context)?;
+    let name = folder.read_log_name().map_err(state_fault)?;
+    let key = trust.current(Role::Ledger);
+    let key =
+        key.and_then(|key| VerifierKey::new(name, SignatureKind::Ed25519, *key.public()).ok());
+    Ok(key.map(|key| key.to_string()))
 }
 
 fn head(file: &AnchorFile) -> Outcome<Option<SignedCheckpoint>> {
