@@ -73,6 +73,13 @@ declared = "What the user asks of this agent"
 # hold = "45s"
 # ticket = "15m"
 
+# An act whose answer was lost is looked up where its entry has a `read_back` (docs/ARCHITECTURE.md): first after `first`,
+# then after twice the wait before, at most `most`; after `deadline` you must say (`lychgate reconcile`).
+# [reconcile]
+# first = "2s"
+# most = "5m"
+# deadline = "1h"
+
 # Folders that servers may be given. `recoverable = true` says that you can get a lost file back
 # (version control, snapshots): writes in there pass without asking.
 "#;
