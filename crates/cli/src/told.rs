@@ -3,6 +3,7 @@
 use lychgate_core::State;
 use lychgate_core::digest::b64;
 use lychgate_core::display::escape;
+use lychgate_core::evidence::Predicates;
 use lychgate_core::receipt::{Approver, Enforcement, Isolation, Receipt, ReceiptKind};
 use lychgate_ledger::proof::CommittedField;
 use serde_json::Value;
@@ -13,7 +14,7 @@ use crate::terminal::{Style, Terminal, dim, styled, text};
 pub(crate) fn sentence(receipt: &Receipt) -> &'static str {
     match (receipt.kind, receipt.state) {
         (ReceiptKind::Allowed, _) => "the gate allowed this call; it had not run yet",
-        (ReceiptKind::Denied, _) => "the gate refused this call: it did not run",
+        (ReceiptKind::Denied, _) => "the gate refused this call: nothing ran for it",
         (ReceiptKind::Escalated, _) => "the gate asked a person about this call; it had not run",
         (ReceiptKind::Approved, _) => "the approver said yes to this call",
         (ReceiptKind::Disapproved, _) => "the approver said no to this call: it did not run",
@@ -108,6 +109,7 @@ fn rows(receipt: &Receipt, opened: &[(CommittedField, Vec<u8>)]) -> Vec<(&'stati
             "arguments",
             seen(CommittedField::ArgumentsDigest, receipt, opened),
         ),
+        ("checks", receipt.predicates.as_ref().map(checks)),
         ("act", act.map(|act| act.candidate_act_id.to_string())),
         (
             "authority",
@@ -125,6 +127,19 @@ fn rows(receipt: &Receipt, opened: &[(CommittedField, Vec<u8>)]) -> Vec<(&'stati
     .into_iter()
     .filter_map(|(label, value)| Some((label, value?)))
     .collect()
+}
+
+/// What the PED looked at, and what of it did not hold.
+fn checks(predicates: &Predicates) -> String {
+    let all = serde_json::to_value(predicates).unwrap_or_default();
+    let all = all.as_object().cloned().unwrap_or_default();
+    let failed = all.iter().filter(|(_, holds)| **holds != Value::Bool(true));
+    let failed = failed.map(|(name, _)| name.as_str()).collect::<Vec<_>>();
+    if failed.is_empty() {
+        format!("{} of {} held", all.len(), all.len())
+    } else {
+        format!("did not hold: {}", failed.join(", "))
+    }
 }
 
 /// A committed value: as opened, or that it stays closed.

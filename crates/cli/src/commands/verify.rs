@@ -176,10 +176,10 @@ fn say(args: &Verify, proof: &ReceiptProof, proven: &Proven, terminal: &mut Term
         );
     }
     terminal.gap();
-    let caveat = if args.heads.witness.is_empty() {
-        "No witness was asked for (--witness): the log's owner could show others another log."
+    let caveat = if proven.cosignatures.is_empty() {
+        "No witness vouches for it (--witness): the log's owner could show others another log."
     } else {
-        "The witnesses saw no other log under this name up to this head."
+        "These witnesses cosigned no other record under this name, up to this head."
     };
     terminal.line(&[dim(caveat)]);
     terminal.line(&[dim(
