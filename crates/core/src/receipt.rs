@@ -56,7 +56,7 @@ pub struct Receipt {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(deserialize_with = "json::present")]
     pub evidence_id: Option<EvidenceId>,
-    /// The digest of the evidence as signed.
+    /// The evidence's leaf hash ([`crate::signed::leaf_of`]): of what was signed, without the signature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(deserialize_with = "json::present")]
     pub evidence_digest: Option<Digest>,
@@ -64,11 +64,11 @@ pub struct Receipt {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(deserialize_with = "json::present")]
     pub authority_id: Option<AuthorityId>,
-    /// The digest of the authority as signed.
+    /// The authority's leaf hash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(deserialize_with = "json::present")]
     pub authority_digest: Option<Digest>,
-    /// The digest of the sink's verification as signed.
+    /// The leaf hash of the sink's verification.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(deserialize_with = "json::present")]
     pub verification_digest: Option<Digest>,

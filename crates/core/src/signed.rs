@@ -8,7 +8,7 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::digest::{Algorithm, Digest, DigestError, b64};
-use crate::json::{self, ShapeFault, Value};
+use crate::json::{self, Object, ShapeFault, Value};
 use crate::merkle::{self, Hash, LeafHash};
 
 /// A kind of signed object.
@@ -268,21 +268,34 @@ fn pae_head(payload_type: &str, length: usize) -> Vec<u8> {
     out
 }
 
-/// Removes what a signature adds, which stands in the object named `mark` one level down.
-fn strip_signature(value: &mut Value) {
-    let Value::Object(object) = value else {
+/// Adds to an unsigned object, as it is kept, the signature of its batch: the mark's `signature` and `batch`.
+pub fn add_signature(value: &mut Value, signature: &[u8; 64], place: &BatchPlace) {
+    let (Some(mark), Ok(place)) = (mark_of(value), json::to_value(place)) else {
         return;
     };
-    for holder in ["protector", "issuer", "mark"] {
-        let Some(Value::Object(inner)) = object.get_mut(holder) else {
-            continue;
-        };
-        let mark = match inner.get_mut("mark") {
-            Some(Value::Object(mark)) => mark,
-            _ => inner,
-        };
+    mark.insert("signature".to_owned(), Value::from(b64::encode(signature)));
+    mark.insert("batch".to_owned(), place);
+}
+
+/// Removes what a signature adds.
+fn strip_signature(value: &mut Value) {
+    if let Some(mark) = mark_of(value) {
         drop(mark.remove("signature"));
         drop(mark.remove("batch"));
+    }
+}
+
+/// The members of an object's mark: in the object named `mark`, or beside others in `protector` or `issuer`.
+fn mark_of(value: &mut Value) -> Option<&mut Object> {
+    let Value::Object(object) = value else {
+        return None;
+    };
+    let holder = ["protector", "issuer", "mark"]
+        .into_iter()
+        .find(|holder| object.get(holder).is_some())?;
+    match object.get_mut(holder)? {
+        Value::Object(mark) => Some(mark),
+        _ => None,
     }
 }
 

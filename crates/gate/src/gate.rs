@@ -303,10 +303,6 @@ impl Gate {
         Mark::unsigned(self.ring.sink.key_id().clone())
     }
 
-    pub(crate) fn sign_as_ped<T: Signed>(&self, object: &mut T) -> Result<(), Code> {
-        self.ring.ped.sign(object).map_err(|_| Code::FailClosed)
-    }
-
     pub(crate) fn sign_as_sink<T: Signed>(&self, object: &mut T) -> Result<(), Code> {
         self.ring.sink.sign(object).map_err(|_| Code::FailClosed)
     }

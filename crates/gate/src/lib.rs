@@ -44,6 +44,7 @@ pub mod recover;
 mod rotate;
 pub mod session;
 pub mod sink;
+mod throttle;
 pub mod twins;
 
 pub use approval::{Caller, CallerGone, PendingTicket, TicketSummary, Waited};
@@ -53,7 +54,7 @@ pub use current::Current;
 pub use doors::Passed;
 pub use gate::{Gate, Parts};
 pub use hold::{Connected, HeldAct};
-pub use ledger::{LedgerSigner, log_name};
+pub use ledger::{RingSigner, log_name};
 pub use observe::Observer;
 pub use outcome::{Late, Settled};
 pub use paths::RealPaths;

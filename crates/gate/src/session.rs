@@ -3,8 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use lychgate_core::Timestamp;
 use lychgate_core::act::SourceType;
 use lychgate_core::id::{HolderId, Nonce};
+
+use crate::throttle::Throttle;
 
 /// Who connected, as the operating system says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +29,7 @@ pub struct Session {
     peer: Option<Peer>,
     count: AtomicU64,
     gone: AtomicBool,
+    denials: Throttle,
 }
 
 impl Session {
@@ -45,6 +49,7 @@ impl Session {
             peer,
             count: AtomicU64::new(0),
             gone: AtomicBool::new(false),
+            denials: Throttle::default(),
         })
     }
 
@@ -94,6 +99,14 @@ impl Session {
     /// Whether the caller vanished.
     pub fn is_gone(&self) -> bool {
         self.gone.load(Ordering::Acquire)
+    }
+
+    /// Waits for this caller's turn to be denied once more.
+    pub(crate) async fn denial_turn(&self, now: Timestamp) {
+        let wait = self.denials.turn(now);
+        if !wait.is_zero() {
+            tokio::time::sleep(wait).await;
+        }
     }
 
     pub(crate) fn next_nonce(&self) -> Nonce {

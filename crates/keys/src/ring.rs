@@ -10,14 +10,15 @@ use zeroize::Zeroizing;
 use crate::files::{self, line};
 use crate::{KeyFault, Role, SigningKey, TrustBundle};
 
-/// The three keys a gate signs with. They are never the same key (PROFILE §3).
+/// The three keys a gate signs with. They are never the same key (PROFILE §3). Shared with the store's writer, which
+/// signs whatever a commit group says at once.
 #[derive(Debug)]
 pub struct KeyRing {
     /// Signs evidence and authorities.
-    pub ped: SigningKey,
+    pub ped: Arc<SigningKey>,
     /// Signs sink verifications.
-    pub sink: SigningKey,
-    /// Signs checkpoints; the store's writer holds it too.
+    pub sink: Arc<SigningKey>,
+    /// Signs checkpoints.
     pub ledger: Arc<SigningKey>,
 }
 
@@ -56,8 +57,8 @@ impl KeyRing {
             Ok::<_, KeyFault>(key)
         };
         Ok(Self {
-            ped: make(Role::Ped)?,
-            sink: make(Role::Sink)?,
+            ped: Arc::new(make(Role::Ped)?),
+            sink: Arc::new(make(Role::Sink)?),
             ledger: Arc::new(make(Role::Ledger)?),
         })
     }
@@ -72,8 +73,8 @@ impl KeyRing {
         files::check_folder(dir)?;
         let open = |role| open_current(dir, bundle, role);
         let ring = Self {
-            ped: open(Role::Ped)?,
-            sink: open(Role::Sink)?,
+            ped: Arc::new(open(Role::Ped)?),
+            sink: Arc::new(open(Role::Sink)?),
             ledger: Arc::new(open(Role::Ledger)?),
         };
         remove_retired(dir, bundle)?;

@@ -95,6 +95,16 @@ impl TrustedKey {
         }
     }
 
+    /// Whether these are this key's signature and bytes, whatever the time: for who signs and believes in one moment.
+    ///
+    /// # Errors
+    /// When they are not.
+    pub fn holds(&self, message: &[u8], signature: &[u8; 64]) -> Result<(), Invalid> {
+        self.live
+            .verify_sig(message, signature)
+            .map_err(|_| Invalid::Signature)
+    }
+
     pub(crate) fn check_live(
         &self,
         message: &[u8],
@@ -105,9 +115,7 @@ impl TrustedKey {
         if let Some(retired) = self.retired_at {
             return Err(Invalid::Retired(retired));
         }
-        self.live
-            .verify_sig(message, signature)
-            .map_err(|_| Invalid::Signature)?;
+        self.holds(message, signature)?;
         if self.role == Role::Approver {
             // A person's signature is rare and must stand offline too: the strict check also refuses a small-order R,
             // which a dishonest signer could use to disown it later.

@@ -9,7 +9,7 @@ use lychgate_core::outside::{Clock as _, ten};
 use lychgate_core::signed::KeyId;
 use lychgate_gate::ledger::{Acceptance, Difference, Examined, acceptance_receipt, examine};
 use lychgate_gate::receipts::Standing;
-use lychgate_gate::{LedgerSigner, SteadyClock};
+use lychgate_gate::{RingSigner, SteadyClock};
 use lychgate_keys::verdict::{AnchorVerdict, Reason};
 use lychgate_keys::{KeyRing, Role, SystemEntropy, TrustBundle};
 use lychgate_store::{
@@ -17,7 +17,7 @@ use lychgate_store::{
 };
 
 use crate::anchor::AnchorFile;
-use crate::open::OpenOptions;
+use crate::open::{OpenOptions, read_current};
 use crate::state::{StateFault, StateFolder, approver_of};
 
 /// A record and an anchor that cannot both be right.
@@ -77,13 +77,18 @@ impl StateFolder {
         options: &OpenOptions,
     ) -> Result<Option<Contradiction>, StateFault> {
         let log = self.read_log_name()?;
-        let Some(file) = options.anchor(&log) else {
-            return Ok(None);
-        };
-        let Some(anchor) = file.read().map_err(StateFault::io("read", file.path()))? else {
-            return Ok(None);
-        };
-        let Examined::Differs(difference) = examine(database, trust, &log, Some(&anchor))? else {
+        let (current, _) = read_current(database)?;
+        let anchors = options.anchors_of(&log, &current.applied);
+        let mut found = None;
+        for file in anchors.files() {
+            let read = file.read().map_err(StateFault::io("read", file.path()))?;
+            let Some(anchor) = read else { continue };
+            if let Examined::Differs(difference) = examine(database, trust, &log, Some(&anchor))? {
+                found = Some((difference, file.path().to_owned(), anchor));
+                break;
+            }
+        }
+        let Some((difference, place, anchor)) = found else {
             return Ok(None);
         };
         let head = database.newest_head()?.unwrap_or(HeadRow {
@@ -92,7 +97,7 @@ impl StateFolder {
         });
         Ok(Some(Contradiction {
             difference,
-            place: file.path().to_owned(),
+            place,
             anchor,
             head,
             needs_approver: trust.current(Role::Approver).is_some(),
@@ -117,7 +122,7 @@ impl StateFolder {
         let trust = TrustBundle::read(&self.trust())?;
         let ring = KeyRing::open(&self.keys(), &trust)?;
         let log = self.read_log_name()?;
-        let signer = LedgerSigner::new(log.clone(), Arc::clone(&ring.ledger));
+        let signer = RingSigner::new(log.clone(), &ring, &trust)?;
         let database = self.open_store(signer)?;
         let found = self
             .compare(&database, &trust, options)?
@@ -154,7 +159,7 @@ impl StateFolder {
         Ok(aside)
     }
 
-    pub(crate) fn open_store(&self, signer: LedgerSigner) -> Result<SqliteStore, StateFault> {
+    pub(crate) fn open_store(&self, signer: RingSigner) -> Result<SqliteStore, StateFault> {
         let opened = SqliteStore::open(&store::Options::new(self.database()), Arc::new(signer));
         opened.map_err(|fault| match fault {
             store::StoreFault::Record(what) => StateFault::Damaged {

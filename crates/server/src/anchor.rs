@@ -90,26 +90,7 @@ impl AnchorFile {
         if head.size <= *written {
             return Ok(());
         }
-        let folder = self.path.parent().unwrap_or(Path::new("/"));
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(folder)?;
-        let next = self.path.with_extension("new");
-        // Left over from a gate that was killed; this gate is the only one.
-        match fs::remove_file(&next) {
-            Ok(()) => {}
-            Err(fault) if fault.kind() == io::ErrorKind::NotFound => {}
-            Err(fault) => return Err(fault),
-        }
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(FILE_MODE)
-            .open(&next)?;
-        file.write_all(&head.note)?;
-        file.sync_data()?;
-        fs::rename(&next, &self.path)?;
+        replace(&self.path, &head.note)?;
         *written = head.size;
         Ok(())
     }
@@ -130,8 +111,80 @@ impl AnchorFile {
     }
 }
 
-/// Keeps the anchor at the store's newest head, as long as it is polled.
-pub(crate) async fn keep(gate: Arc<Gate>, file: Arc<AnchorFile>) {
+/// Every anchor of a log: the usual one, and the one its configuration names besides. The usual one is always there, so
+/// that a restored configuration that names none is noticed too.
+#[derive(Debug, Default)]
+pub struct Anchors(Vec<AnchorFile>);
+
+impl Anchors {
+    /// The usual one in `folder`, if there is one, and another.
+    pub fn new(folder: Option<&Path>, log: &KeyName, besides: Option<&Path>) -> Self {
+        let usual = folder.map(|folder| AnchorFile::of(folder, log));
+        let besides = besides.map(|path| AnchorFile::at(path.to_owned()));
+        Self(usual.into_iter().chain(besides).collect())
+    }
+
+    /// Each of them.
+    pub fn files(&self) -> &[AnchorFile] {
+        &self.0
+    }
+
+    /// Keeps a cosigned head beside the first of them, by the witness' name.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(crate) fn keep_cosigned(&self, witness: &str, note: &[u8]) -> io::Result<()> {
+        let Some(file) = self.0.first() else {
+            return Ok(());
+        };
+        let name: String = witness
+            .chars()
+            .filter(|c| c.is_ascii_alphanumeric())
+            .collect();
+        let path = file.path.with_extension(format!("cosigned-{name}"));
+        replace(&path, note)
+    }
+
+    /// Puts a head in the place of all of them, as [`AnchorFile::write`].
+    ///
+    /// # Errors
+    /// The first that cannot be written; the others are.
+    pub fn write(&self, head: &HeadRow) -> io::Result<()> {
+        self.0
+            .iter()
+            .map(|file| file.write(head))
+            .reduce(Result::and)
+            .unwrap_or(Ok(()))
+    }
+}
+
+/// A whole new file in the place of the old one, or the old one still.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)?;
+    let mut next = path.as_os_str().to_owned();
+    next.push(".new");
+    // Left over from a gate that was killed; this gate is the only one.
+    match fs::remove_file(&next) {
+        Ok(()) => {}
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => {}
+        Err(fault) => return Err(fault),
+    }
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(FILE_MODE)
+        .open(&next)?;
+    file.write_all(bytes)?;
+    file.sync_data()?;
+    fs::rename(&next, path)
+}
+
+/// Keeps the anchors at the store's newest head, as long as it is polled.
+pub(crate) async fn keep(gate: Arc<Gate>, file: Arc<Anchors>) {
     let mut heads = gate.store().watch_heads();
     heads.mark_changed();
     let mut failing = false;
@@ -151,7 +204,7 @@ pub(crate) async fn keep(gate: Arc<Gate>, file: Arc<AnchorFile>) {
 }
 
 /// The last head of a gate that ends.
-pub(crate) async fn finish(gate: &Gate, file: Arc<AnchorFile>) {
+pub(crate) async fn finish(gate: &Gate, file: Arc<Anchors>) {
     let head = gate.store().watch_heads().borrow().clone();
     if let Err(fault) = write(file, head).await {
         log::error(
@@ -161,7 +214,7 @@ pub(crate) async fn finish(gate: &Gate, file: Arc<AnchorFile>) {
     }
 }
 
-async fn write(file: Arc<AnchorFile>, head: Option<HeadRow>) -> io::Result<()> {
+async fn write(file: Arc<Anchors>, head: Option<HeadRow>) -> io::Result<()> {
     let Some(head) = head else { return Ok(()) };
     let done = tokio::task::spawn_blocking(move || file.write(&head));
     done.await.map_err(io::Error::other)?

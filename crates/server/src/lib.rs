@@ -3,6 +3,7 @@
 //!
 //! - [`state`]: the state folder: made whole or not at all, opened by one gate at a time
 //! - [`anchor`]: the record's newest head, kept elsewhere
+//! - `cosign`: showing the record's heads to witnesses
 //! - [`accept`]: going on with a record that its anchor contradicts
 //! - [`open`]: everything in it, for the one gate
 //! - [`reserved`]: the places no sink may touch (PROFILE §10)
@@ -21,6 +22,7 @@ pub mod accept;
 pub mod anchor;
 pub mod client;
 mod control;
+mod cosign;
 pub mod frame;
 mod link;
 mod listen;

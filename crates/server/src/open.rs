@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use lychgate_core::receipt::Isolation;
 use lychgate_gate::ledger::{AnchorNote, Examined, examine};
-use lychgate_gate::{Current, LedgerSigner, Parts, SteadyClock};
+use lychgate_gate::{Current, Parts, RingSigner, SteadyClock};
 use lychgate_keys::{KeyRing, Role, Sealer, SystemEntropy, TrustBundle};
 use lychgate_ledger::KeyName;
 use lychgate_policy::Applied;
 use lychgate_store::{SqliteStore, Store};
 
-use crate::anchor::AnchorFile;
+use crate::anchor::{AnchorFile, Anchors};
 use crate::reserved::{LivePaths, Places};
 use crate::state::{Lock, StateFault, StateFolder};
 
@@ -31,10 +31,9 @@ pub struct OpenOptions {
 }
 
 impl OpenOptions {
-    /// The anchor of a log.
-    pub(crate) fn anchor(&self, log: &KeyName) -> Option<AnchorFile> {
-        let folder = self.anchors.as_deref()?;
-        Some(AnchorFile::of(folder, log))
+    /// The anchors of a log, with what its applied configuration says of them.
+    pub(crate) fn anchors_of(&self, log: &KeyName, applied: &Applied) -> Anchors {
+        Anchors::new(self.anchors.as_deref(), log, applied.ledger().anchor_file())
     }
 
     pub(crate) fn isolation(&self) -> Isolation {
@@ -52,8 +51,8 @@ pub struct Opened {
     pub parts: Parts,
     /// The lock.
     pub lock: Lock,
-    /// Where the record's heads are anchored; `None` without an anchor.
-    pub anchor: Option<Arc<AnchorFile>>,
+    /// Where the record's heads are anchored.
+    pub anchors: Arc<Anchors>,
     /// What is worth a receipt about the anchor as it was found.
     pub anchor_note: Option<AnchorNote>,
 }
@@ -78,13 +77,18 @@ impl StateFolder {
         let ring = KeyRing::open(&self.keys(), &trust)?;
         let sealer = Sealer::open_file(&self.seal_key())?;
         let log = self.read_log_name()?;
-        let signer = LedgerSigner::new(log.clone(), Arc::clone(&ring.ledger));
+        let signer = RingSigner::new(log.clone(), &ring, &trust)?;
         let database = self.open_store(signer)?;
-        let anchor = options.anchor(&log);
-        let anchor_note = self.examine(&database, &trust, &log, anchor.as_ref())?;
         let (current, clock) = read_current(&database)?;
+        let anchors = options.anchors_of(&log, &current.applied);
+        let anchor_note = self.examine(&database, &trust, &log, &anchors)?;
         let places = Places {
             state: self.path().to_owned(),
+            anchors: anchors
+                .files()
+                .iter()
+                .map(|file| file.path().to_owned())
+                .collect(),
             config_file: options.config_file.clone(),
             home: options.home.clone(),
         };
@@ -102,37 +106,44 @@ impl StateFolder {
         Ok(Opened {
             parts,
             lock,
-            anchor: anchor.map(Arc::new),
+            anchors: Arc::new(anchors),
             anchor_note,
         })
     }
 
     //= PROFILE §10: nothing starts on a store that its anchor contradicts, and an anchor that is gone is not silent
-    /// Compares the record with its anchor, or with itself where there is none.
+    /// Compares the record with its anchors, or with itself where there is none.
     fn examine(
         &self,
         database: &SqliteStore,
         trust: &TrustBundle,
         log: &KeyName,
-        anchor: Option<&AnchorFile>,
+        anchors: &Anchors,
     ) -> Result<Option<AnchorNote>, StateFault> {
-        let read = anchor.map(AnchorFile::read).transpose();
-        let (bytes, unreadable) = match read {
-            Ok(bytes) => (bytes.flatten(), None),
-            Err(_) => (None, Some(AnchorNote::Unreadable)),
+        let contradicted = |difference, anchor: Option<&AnchorFile>| StateFault::Contradicted {
+            difference: Box::new(difference),
+            record: self.database(),
+            anchor: anchor.map(|anchor| anchor.path().to_owned()),
+            approver: trust.current(Role::Approver).is_some(),
         };
-        match examine(database, trust, log, bytes.as_deref())? {
-            Examined::Differs(difference) => Err(StateFault::Contradicted {
-                difference: Box::new(difference),
-                record: self.database(),
-                anchor: anchor.map(|anchor| anchor.path().to_owned()),
-                approver: trust.current(Role::Approver).is_some(),
-            }),
-            _ if anchor.is_none() => Ok(None),
-            _ if unreadable.is_some() => Ok(unreadable),
-            Examined::Missing => Ok(Some(AnchorNote::Missing)),
-            Examined::First | Examined::Agrees => Ok(None),
+        if let Examined::Differs(difference) = examine(database, trust, log, None)? {
+            return Err(contradicted(difference, None));
         }
+        let mut note = None;
+        for anchor in anchors.files() {
+            let Ok(bytes) = anchor.read() else {
+                note = Some(AnchorNote::Unreadable);
+                continue;
+            };
+            match examine(database, trust, log, bytes.as_deref())? {
+                Examined::Differs(difference) => {
+                    return Err(contradicted(difference, Some(anchor)));
+                }
+                Examined::Missing => note = note.or(Some(AnchorNote::Missing)),
+                Examined::First | Examined::Agrees => {}
+            }
+        }
+        Ok(note)
     }
 }
 
@@ -152,7 +163,7 @@ impl StateFolder {
     }
 }
 
-fn read_current(database: &SqliteStore) -> Result<(Current, SteadyClock), StateFault> {
+pub(crate) fn read_current(database: &dyn Store) -> Result<(Current, SteadyClock), StateFault> {
     let unusable = |why: &str| StateFault::Applied(why.to_owned());
     let state = database.protected_state()?;
     let clock = SteadyClock::start(state.last_time);

@@ -77,7 +77,50 @@ impl Outward {
     }
 }
 
+impl Outward {
+    /// Posts, and gives the answer's status and body, which is at most `MOST_BODY` bytes and not in chunks.
+    pub(crate) async fn ask(&self, post: &Post<'_>) -> Result<(u16, Vec<u8>), OutwardFault> {
+        if !self.allowed.contains(&post.to) {
+            return Err(OutwardFault::NotAllowed);
+        }
+        let asked = tokio::time::timeout(PATIENCE, answer(post)).await;
+        asked.unwrap_or(Err(OutwardFault::TimedOut))
+    }
+}
+
+async fn answer(post: &Post<'_>) -> Result<(u16, Vec<u8>), OutwardFault> {
+    let mut all = Vec::new();
+    let stream = send(post).await?;
+    stream.take(MOST_BODY).read_to_end(&mut all).await?;
+    let end = all.windows(4).position(|end| end == b"\r\n\r\n");
+    let (head, body) = end
+        .and_then(|end| all.split_at_checked(end + 4))
+        .ok_or(OutwardFault::NotHttp)?;
+    let chunked = head.to_ascii_lowercase();
+    if chunked
+        .windows(18)
+        .any(|name| name == b"\r\ntransfer-encodin")
+    {
+        return Err(OutwardFault::NotHttp);
+    }
+    let status = status(head).ok_or(OutwardFault::NotHttp)?;
+    Ok((status, body.to_vec()))
+}
+
 async fn exchange(post: &Post<'_>) -> Result<u16, OutwardFault> {
+    let mut stream = send(post).await?;
+    let mut start = [0; STATUS_LINE];
+    stream.read_exact(&mut start).await?;
+    status(&start).ok_or(OutwardFault::NotHttp)
+}
+
+/// The status of an answer that begins so.
+fn status(start: &[u8]) -> Option<u16> {
+    let digits = start.strip_prefix(b"HTTP/1.")?.get(2..5)?;
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+async fn send(post: &Post<'_>) -> Result<TcpStream, OutwardFault> {
     let Post {
         to,
         path,
@@ -92,18 +135,13 @@ async fn exchange(post: &Post<'_>) -> Result<u16, OutwardFault> {
     );
     stream.write_all(head.as_bytes()).await?;
     stream.write_all(body).await?;
-    let mut start = [0; STATUS_LINE];
-    stream.read_exact(&mut start).await?;
-    let status = start
-        .strip_prefix(b"HTTP/1.")
-        .and_then(|rest| rest.get(2..5))
-        .and_then(|digits| std::str::from_utf8(digits).ok())
-        .and_then(|digits| digits.parse().ok());
-    status.ok_or(OutwardFault::NotHttp)
+    Ok(stream)
 }
 
 /// `HTTP/1.1 200`
 const STATUS_LINE: usize = 12;
+/// An answer's head and body; cosignatures are a few hundred bytes.
+const MOST_BODY: u64 = 64 << 10;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 #[cfg(test)]

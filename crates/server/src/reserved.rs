@@ -51,11 +51,14 @@ pub struct Places {
     pub config_file: Option<PathBuf>,
     /// The client user's home.
     pub home: Option<PathBuf>,
+    /// The ledger's anchors.
+    pub anchors: Vec<PathBuf>,
 }
 
 /// The places that no sink may even read in passing: the gate's own, and the clients' of this user.
 pub fn private(places: &Places) -> BTreeSet<PathBuf> {
     let mut all = BTreeSet::from([places.state.clone()]);
+    all.extend(places.anchors.iter().cloned());
     if let Some(file) = &places.config_file {
         all.insert(file.clone());
         all.extend(file.parent().map(|folder| folder.join("pins")));
@@ -246,8 +249,10 @@ mod tests {
             state: root.join("state"),
             config_file: Some(root.join("config/lychgate.toml")),
             home: Some(root.join("home")),
+            anchors: vec![root.join("anchors/log.checkpoint")],
         });
         for name in [
+            "anchors/log.checkpoint",
             "state/store.db",
             "config/lychgate.toml",
             "config/pins/s.json",

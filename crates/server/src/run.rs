@@ -15,6 +15,7 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::anchor;
+use crate::cosign;
 use crate::listen::{Door, bind};
 use crate::log as log_file;
 use crate::open::{OpenOptions, Opened};
@@ -113,7 +114,7 @@ pub fn run(state: &StateFolder, options: &RunOptions) -> Result<Exit, RunFault> 
     let Opened {
         parts,
         lock,
-        anchor,
+        anchors,
         anchor_note,
     } = state.open(&open)?;
     log_file::to_file(&state.log()).map_err(RunFault::io("open the log"))?;
@@ -137,15 +138,20 @@ pub fn run(state: &StateFolder, options: &RunOptions) -> Result<Exit, RunFault> 
         log::info("the gate has started", &found);
         let listener = bind(state, &lock).map_err(RunFault::io("listen on the socket"))?;
         let door = Door::new(Arc::clone(&gate), state.clone(), options.client_uid);
-        let keeper = anchor
-            .clone()
-            .map(|file| tokio::spawn(anchor::keep(Arc::clone(door.gate()), file)));
         let gate = Arc::clone(door.gate());
-        let exit = serve(door, listener).await;
-        if let (Some(keeper), Some(file)) = (keeper, anchor) {
-            keeper.abort();
-            anchor::finish(&gate, file).await;
+        let keeper = tokio::spawn(anchor::keep(Arc::clone(&gate), Arc::clone(&anchors)));
+        let mut followers = tokio::task::JoinSet::new();
+        for witness in cosign::witnesses(&gate) {
+            followers.spawn(cosign::follow(
+                Arc::clone(&gate),
+                witness,
+                Arc::clone(&anchors),
+            ));
         }
+        let exit = serve(door, listener).await;
+        followers.abort_all();
+        keeper.abort();
+        anchor::finish(&gate, anchors).await;
         exit
     });
     end(state, runtime, lock);

@@ -13,7 +13,7 @@ use lychgate_core::outside::ten;
 use lychgate_core::receipt::{Approver, Isolation};
 use lychgate_core::{digest::b64, id::GateId};
 use lychgate_gate::receipts::Standing;
-use lychgate_gate::{LedgerSigner, log_name};
+use lychgate_gate::{RingSigner, log_name};
 use lychgate_keys::{ApproverKey, KeyRing, Role, Sealer, SystemEntropy, TrustBundle};
 use lychgate_ledger::KeyName;
 use lychgate_policy::Applied;
@@ -229,7 +229,7 @@ impl StateFolder {
         let gate_id = GateId::new(at, ten(&SystemEntropy)?);
         let log = log_name(gate_id).map_err(StateFault::LogName)?;
         self.write_log_name(&log)?;
-        let signer = Arc::new(LedgerSigner::new(log, Arc::clone(&ring.ledger)));
+        let signer = Arc::new(RingSigner::new(log, &ring, &trust)?);
         let store = SqliteStore::open(&store::Options::new(self.database()), signer)?;
         let standing = Standing {
             gate_id,

@@ -18,7 +18,7 @@ use lychgate_core::act::Version;
 use lychgate_core::json::{self, Limits};
 use lychgate_core::receipt::{Receipt, ReceiptKind};
 use lychgate_core::signed::Mark;
-use lychgate_gate::LedgerSigner;
+use lychgate_gate::RingSigner;
 use lychgate_gate::ledger::{AnchorNote, Difference};
 use lychgate_keys::verdict::{AnchorObject, AnchorVerdict, Reason};
 use lychgate_keys::{ApproverKey, KeyRing, TrustBundle};
@@ -26,7 +26,7 @@ use lychgate_ledger::{Finding, Frontier, LeafHash, leaf_hash};
 use lychgate_server::accept::{Contradiction, Decision};
 use lychgate_server::{OpenOptions, Opened, StateFault, StateFolder};
 use lychgate_store::testing::make::{self, boxed, done};
-use lychgate_store::{HeadSigner, Rejected, Store, TicketState, Txn, txn};
+use lychgate_store::{GroupSigner, Rejected, Store, TicketState, Txn, txn};
 use rusqlite::{Connection, params};
 use support::{PASSPHRASE, World};
 
@@ -85,7 +85,7 @@ impl Place {
 
     fn anchor(&self, opened: &Opened) {
         let newest = opened.parts.store.newest_head().unwrap().unwrap();
-        opened.anchor.as_ref().unwrap().write(&newest).unwrap();
+        opened.anchors.write(&newest).unwrap();
     }
 
     fn copy(&self) -> PathBuf {
@@ -136,7 +136,7 @@ impl Place {
         let trust = TrustBundle::read(&self.state().trust()).unwrap();
         let ring = KeyRing::open(&self.state().keys(), &trust).unwrap();
         let log = self.state().read_log_name().unwrap();
-        let signer = LedgerSigner::new(log, Arc::clone(&ring.ledger));
+        let signer = RingSigner::new(log, &ring, &trust).unwrap();
         let sql = self.sql();
         let leaves: Vec<[u8; 32]> = {
             let mut select = sql.prepare("SELECT leaf FROM record ORDER BY idx").unwrap();
@@ -205,7 +205,7 @@ fn a_record_that_goes_on_from_its_anchor_starts() {
     let opened = place.open().unwrap();
     assert_eq!(opened.anchor_note, None);
     assert_eq!(place.contradiction(), None);
-    let file = opened.anchor.unwrap();
+    let file = &opened.anchors.files()[0];
     let mode = std::os::unix::fs::MetadataExt::mode(&fs::metadata(file.path()).unwrap());
     assert_eq!(mode & 0o777, 0o600);
     assert!(!file.path().starts_with(place.state().path()));
@@ -418,7 +418,7 @@ fn two_heads_of_one_size_are_refused() {
     let trust = TrustBundle::read(&place.state().trust()).unwrap();
     let ring = KeyRing::open(&place.state().keys(), &trust).unwrap();
     let log = place.state().read_log_name().unwrap();
-    let signer = LedgerSigner::new(log, Arc::clone(&ring.ledger));
+    let signer = RingSigner::new(log, &ring, &trust).unwrap();
     let note = signer.sign_head(anchored + 1, [7; 32]).unwrap();
     place
         .sql()
@@ -499,7 +499,7 @@ fn a_store_that_is_gone_is_said_so() {
 #[test]
 fn an_anchor_that_is_gone_or_not_its_own_is_not_silent() {
     let place = Place::new();
-    let anchor = place.open().unwrap().anchor.unwrap().path().to_owned();
+    let anchor = place.open().unwrap().anchors.files()[0].path().to_owned();
     let kept = fs::read(&anchor).unwrap();
     fs::remove_file(&anchor).unwrap();
     let note = place.open().unwrap().anchor_note;
@@ -515,7 +515,7 @@ fn an_anchor_that_is_gone_or_not_its_own_is_not_silent() {
     fs::write(&anchor, b"no checkpoint").unwrap();
     assert!(matches!(place.difference(), Difference::Unreadable(_)));
     let other = Place::new();
-    let theirs = other.open().unwrap().anchor.unwrap().path().to_owned();
+    let theirs = other.open().unwrap().anchors.files()[0].path().to_owned();
     fs::copy(theirs, &anchor).unwrap();
     assert!(matches!(place.difference(), Difference::OtherLog(_)));
     let name = place.state().read_log_name().unwrap();
@@ -525,4 +525,38 @@ fn an_anchor_that_is_gone_or_not_its_own_is_not_silent() {
     assert_eq!(place.difference(), Difference::UnknownKey);
     fs::write(&anchor, kept).unwrap();
     place.open().unwrap();
+}
+
+#[test]
+fn a_second_anchor_is_kept_and_compared_too() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let second = elsewhere.path().join("deep/second");
+    let table = format!("[ledger]\nanchor_file = \"{}\"\n", second.display());
+    let place = Place::of(World::with(Some(PASSPHRASE), |text| {
+        format!("{text}\n{table}")
+    }));
+    let copied = place.copy();
+    place.session(4, true);
+    place.restore(&copied);
+    // Whoever restored the folder restored its neighbour too.
+    fs::remove_dir_all(place.options.anchors.as_ref().unwrap()).unwrap();
+    assert!(matches!(place.finding(), Finding::RolledBack { .. }));
+    let found = place.contradiction().unwrap();
+    assert_eq!(found.place, second);
+    let verdict = Decision::Signed(Box::new(place.verdict(&found)));
+    place
+        .state()
+        .accept_anchor(&place.options, &verdict)
+        .unwrap();
+    place.session(1, true);
+    place.open().unwrap();
+}
+
+#[test]
+fn no_sink_may_touch_an_anchor() {
+    let place = Place::new();
+    let opened = place.open().unwrap();
+    let anchor = opened.anchors.files()[0].path();
+    assert!(opened.parts.paths.forbidden(anchor));
+    assert!(opened.parts.paths.holds_private(anchor.parent().unwrap()));
 }

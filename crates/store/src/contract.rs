@@ -12,7 +12,7 @@ use tokio::sync::{oneshot, watch};
 use crate::meter::Load;
 use crate::outcome::{Committed, StoreFault};
 use crate::row::{
-    ActQuery, ActRow, AppliedRow, Counts, HeadRow, ProtectedState, RecordRow, Revocation,
+    ActQuery, ActRow, AppliedRow, Counts, HeadRow, ProtectedState, RecordRow, Revocation, SaidRow,
     TicketRow, TicketState,
 };
 use crate::txn::Txn;
@@ -46,7 +46,7 @@ use crate::txn::Txn;
 /// [`State::may_become`](lychgate_core::State::may_become).
 ///
 /// **Heads.** Every commit group that appends is sealed in its own transaction: the tree over the record grows by its
-/// receipts, and the new head is signed, once a group, by the [`HeadSigner`](crate::HeadSigner) the store was opened
+/// receipts, and the new head is signed, once a group, by the [`GroupSigner`](crate::GroupSigner) the store was opened
 /// with. So a `Done` receipt is always covered by a signed head. A head that cannot be signed fails the group, which is
 /// then certainly not committed. A head is handed out ([`Store::watch_heads`]) only after its commit. Kept are the newest
 /// 1,024 heads and the first one after every 256 lines, for ever: about two bytes a line.
@@ -107,11 +107,11 @@ pub trait Store: Send + Sync + 'static {
     /// As [`Store::protected_state`].
     fn open_acts(&self) -> Result<Vec<ActRow>, StoreFault>;
 
-    /// The signed objects behind a dispatched act, sealed; `None` when none are kept.
+    /// What was said of a dispatched act, with its signatures; `None` when nothing is kept.
     ///
     /// # Errors
     /// As [`Store::protected_state`].
-    fn objects(&self, id: ActId) -> Result<Option<Vec<u8>>, StoreFault>;
+    fn said(&self, id: ActId) -> Result<Option<SaidRow>, StoreFault>;
 
     /// Acts, oldest first, that settled at or before `until`, are undelivered, and whose answer is still kept.
     ///

@@ -6,20 +6,36 @@ use lychgate_ledger::{Hash, Tile, TileSource};
 use crate::contract::Store;
 use crate::outcome::StoreFault;
 
-/// Signs the record's heads (PROFILE §3: with the ledger key, which signs nothing else). Called by the writer once a
-/// commit group, inside the group's transaction, before anything of the group is durable or answered.
-pub trait HeadSigner: Send + Sync + 'static {
-    /// The signed checkpoint's bytes for a record of `size` lines with this root.
+/// What is signed once a commit group: the record's new head, and the batches of what the PED and the sinks say in it
+/// (PROFILE §3). Called by the writer inside the group's transaction, before anything of the group is durable or answered.
+pub trait GroupSigner: Send + Sync + 'static {
+    /// The signature over the root of one batch ([`lychgate_core::signed::batch_bytes`]), by the signatory's own key.
+    /// The group's authorities are consumed only after this has come back.
+    ///
+    /// # Errors
+    /// When it cannot be signed, or does not verify: then nothing of the group is committed.
+    fn sign_batch(&self, by: Signatory, root: &Hash, size: u32) -> Result<[u8; 64], SignRefused>;
+
+    /// The signed checkpoint's bytes, by the ledger key, which signs nothing else, for a record of `size` lines with this root.
     ///
     /// # Errors
     /// When it cannot be signed: then nothing of the group is committed.
     fn sign_head(&self, size: u64, root: Hash) -> Result<Vec<u8>, SignRefused>;
 }
 
-/// A head cannot be signed.
+/// A commit group cannot be signed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("head of the record cannot be signed: {0}")]
+#[error("commit group cannot be signed: {0}")]
 pub struct SignRefused(pub String);
+
+/// Who signs a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signatory {
+    /// The Protected Enforcement Domain: evidence and authorities.
+    Ped,
+    /// The finality sinks: verifications.
+    Sink,
+}
 
 impl From<SignRefused> for StoreFault {
     fn from(why: SignRefused) -> Self {

@@ -25,15 +25,15 @@ pub mod testing;
 pub mod txn;
 
 pub use contract::{Answer, Pending, Store};
-pub use ledger::{HeadSigner, SignRefused, StoreTiles};
+pub use ledger::{GroupSigner, SignRefused, Signatory, StoreTiles};
 pub use meter::Load;
 pub use outcome::{Committed, Done, Rejected, StoreFault, Which};
 pub use row::{
-    ActQuery, ActRow, AppliedRow, Counts, Grant, HeadRow, ProtectedState, RecordRow, Revocation,
-    TicketRow, TicketState,
+    ActQuery, ActRow, AppliedRow, BatchSignature, Counts, Grant, HeadRow, ProtectedState,
+    RecordRow, Revocation, SaidRow, TicketRow, TicketState,
 };
 pub use sqlite::{Options, SqliteStore};
 pub use txn::{
     Apply, Approval, Awaited, Contradict, Decide, Deliver, Dispatch, Entry, Escalate, Issue, Lapse,
-    Lapsed, LeafHash, NewAct, NewTicket, Note, Refuse, Revoke, Rotate, Settle, Txn, Whose,
+    Lapsed, LeafHash, NewAct, NewTicket, Note, Refuse, Revoke, Rotate, Said, Settle, Txn, Whose,
 };

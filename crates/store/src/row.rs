@@ -4,7 +4,7 @@ use lychgate_core::act::SourceType;
 use lychgate_core::code::Code;
 use lychgate_core::id::{ActId, AuthorityId, EffectId, HolderId, Nonce, TicketId};
 use lychgate_core::receipt::Salt;
-use lychgate_core::signed::KeyId;
+use lychgate_core::signed::{BatchPlace, KeyId};
 use lychgate_core::{ConsequenceClass, Digest, Epochs, State, Timestamp};
 
 use crate::txn::LeafHash;
@@ -77,6 +77,26 @@ pub struct ActRow {
     pub answer: Option<Vec<u8>>,
     /// What a read-back needs, sealed; only from [`crate::Store::act`].
     pub read_back: Option<Vec<u8>>,
+}
+
+/// What was said of a dispatched act, and by which signatures.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SaidRow {
+    /// Evidence, authority and verification without their signatures, sealed.
+    pub objects: Vec<u8>,
+    /// Where evidence and authority stand in the PED's batch; `None` where the authority was presented from outside.
+    pub ped: Option<[BatchSignature; 2]>,
+    /// Where the verification stands in the sink's batch.
+    pub sink: BatchSignature,
+}
+
+/// A place in a batch, and the signature of the batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BatchSignature {
+    /// The place.
+    pub place: BatchPlace,
+    /// The signature over the batch's root.
+    pub signature: [u8; 64],
 }
 
 /// An authority as the store issued it.

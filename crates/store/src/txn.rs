@@ -142,12 +142,24 @@ pub struct Dispatch {
     pub approval: Option<Approval>,
     /// What a read-back would need from the arguments, sealed; deleted when the act settles.
     pub read_back: Option<Vec<u8>>,
-    /// The signed objects behind the act, sealed; kept for whoever audits it.
-    pub objects: Option<Vec<u8>>,
+    /// What the PED and the sink say of the act, to be signed with the group and kept for whoever audits it.
+    pub said: Option<Said>,
     /// What time it is.
     pub now: Timestamp,
     /// For the record.
     pub receipts: Vec<Entry>,
+}
+
+/// What is said of a dispatched act: the objects as they are before they are signed, and their leaves in the group's
+/// batches. The store signs the batches before it consumes anything.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// Evidence, authority and verification, sealed.
+    pub objects: Vec<u8>,
+    /// The PED's leaves, evidence and authority; `None` where the authority was presented from outside and is signed.
+    pub ped: Option<[LeafHash; 2]>,
+    /// The sink's leaf, its verification.
+    pub sink: LeafHash,
 }
 
 /// A ticket and what it must be for.

@@ -13,7 +13,7 @@ use lychgate_core::receipt::{Approver, Isolation};
 use lychgate_core::{Timestamp, jcs, json};
 use lychgate_gate::first::first_receipts;
 use lychgate_gate::receipts::Standing;
-use lychgate_gate::{Current, Gate, LedgerSigner, Parts, RealPaths, SteadyClock, log_name};
+use lychgate_gate::{Current, Gate, Parts, RealPaths, RingSigner, SteadyClock, log_name};
 use lychgate_keys::{ApproverKey, KeyRing, Role, Sealer, SigningKey, SystemEntropy};
 use lychgate_policy::{Applied, Definition, Pins, load};
 use lychgate_server::StateFolder;
@@ -100,7 +100,9 @@ impl Lab {
         let log = log_name(GateId::new(now, random)).map_err(at("log name"))?;
         let state = StateFolder::at(plan.state).map_err(at("state folder"))?;
         state.write_log_name(&log).map_err(at("log name"))?;
-        let signer = Arc::new(LedgerSigner::new(log, Arc::clone(&ring.ledger)));
+        let signer = RingSigner::new(log, &ring, &trust)
+            .map(Arc::new)
+            .map_err(at("signer"))?;
         let store = SqliteStore::open(&store::Options::new(plan.state.join("store.db")), signer)
             .map_err(at("store"))?;
         let store: Arc<dyn Store> = Arc::new(store);

@@ -6,11 +6,12 @@ use std::time::Duration;
 use lychgate_core::Digest;
 use lychgate_core::act::CandidateAct;
 use lychgate_core::authority::FinalityAuthority;
-use lychgate_core::id::HolderId;
+use lychgate_core::id::{ActId, HolderId};
 use lychgate_core::json;
 use lychgate_gate::sink::Effect as _;
 use lychgate_gate::{
-    Allowed, Connected, FinalitySink, HeldAct, LiveInvocation, Peer, Presented, Session, Verdict,
+    Allowed, Connected, FinalitySink, Gate, HeldAct, LiveInvocation, Peer, Presented, Session,
+    Verdict,
 };
 use lychgate_intake::{Body, FromClient, Limits, from_client};
 use serde_json::{Value, json};
@@ -98,18 +99,17 @@ impl<'a> Doors<'a> {
         let mut taking = Taking::begin(self.world)?;
         let allowed = self.allowed("Buy milk.").await?;
         show(&mut taking, &allowed)?;
-        let authority = allowed.authority().cloned();
         let (held, presented) = allowed.into_parts();
         let live = self.live(&held)?;
         let dispatched = gate.present(&self.sink, &live, presented).await;
         let dispatched = dispatched.map_err(|refused| {
             Fault(format!("the sink refused a plain note: {:?}", refused.code))
         })?;
-        let checks = canonical(&dispatched.verification.verification)?;
+        let checks = canonical(&dispatched.checks)?;
         let checks = checks.as_object().map_or(0, serde_json::Map::len);
         taking.line(
             "sink",
-            format!("{checks} checks on the live call · consumed, durably"),
+            format!("{checks} checks on the live call · all of it signed, consumed, durably"),
         );
         let effect = dispatched.permit.effect();
         let act = dispatched.permit.act();
@@ -135,7 +135,8 @@ impl<'a> Doors<'a> {
         );
         taking.expect(settled.recorded, "the outcome is not in the record");
         let first = taking.end(TRANSACTION, None)?;
-        let again = self.replay(&live, held.act(), authority).await?;
+        let authority = kept_authority(gate, act)?;
+        let again = self.replay(&live, held.act(), Some(authority)).await?;
         Ok([first, again])
     }
 
@@ -295,7 +296,7 @@ fn show(taking: &mut Taking<'_>, allowed: &Allowed) -> Result<(), Fault> {
         .is_some_and(|all| all.values().all(|one| one == true));
     taking.expect(all, "a predicate does not hold");
     let evidence = format!(
-        "{} · {count} predicates hold · signed",
+        "{} · {count} predicates hold",
         id(evidence.evidence_id.to_string())
     );
     taking.line("evidence", evidence);
@@ -313,11 +314,19 @@ fn show(taking: &mut Taking<'_>, allowed: &Allowed) -> Result<(), Fault> {
     );
     taking.line("authority", line);
     let bound = format!(
-        "for sink {} and this connection only · signed",
+        "for sink {} and this connection only",
         authority.binding.finality_sink_id
     );
     taking.line("", bound);
     Ok(())
+}
+
+/// The authority of a dispatched act as it was signed.
+fn kept_authority(gate: &Gate, act: ActId) -> Result<FinalityAuthority, Fault> {
+    let kept = gate.objects(act).map_err(at("objects"))?;
+    let kept =
+        kept.ok_or_else(|| Fault("nothing signed is kept of a dispatched act".to_owned()))?;
+    json::from_value(&kept.authority).map_err(at("authority"))
 }
 
 /// An object as it is signed and recorded.

@@ -13,4 +13,4 @@ mod sign;
 pub use accept::{Acceptance, acceptance_receipt};
 pub use examine::{Difference, Examined, examine};
 pub use note::AnchorNote;
-pub use sign::{LedgerSigner, log_name};
+pub use sign::{RingSigner, log_name};

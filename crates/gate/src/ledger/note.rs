@@ -17,6 +17,10 @@ pub enum AnchorNote {
     Unreadable,
     /// It cannot be written; said once, until it can be again.
     Unwritable,
+    /// A witness has cosigned a record that this one does not go on from.
+    Contradicted,
+    /// A witness does not answer; said once, until it does again.
+    Silent,
 }
 
 impl AnchorNote {
@@ -26,6 +30,10 @@ impl AnchorNote {
             Self::Missing => "anchor: missing at start; a new one begins here",
             Self::Unreadable => "anchor: cannot be read at start; nothing was compared",
             Self::Unwritable => "anchor: cannot be written",
+            Self::Contradicted => {
+                "witness: has cosigned a record that this one does not go on from"
+            }
+            Self::Silent => "witness: does not answer",
         }
     }
 }

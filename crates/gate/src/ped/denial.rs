@@ -53,6 +53,7 @@ impl Gate {
             answered_by,
         } = no;
         self.give_back(&held);
+        held.session.denial_turn(self.now()).await;
         let resolved = held.found != Found::Unknown;
         let part = part_of(&held.act, held.digest, &held.salt, resolved, held.vouched);
         let draft = self
@@ -153,6 +154,7 @@ impl Gate {
         code: Code,
         why: &'static str,
     ) -> Denied {
+        session.denial_turn(self.now()).await;
         let current = self.current();
         let (Ok(random), Ok(salt)) = (self.ten(), self.fresh_salt()) else {
             return Denied {

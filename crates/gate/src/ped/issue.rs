@@ -8,7 +8,8 @@ use lychgate_core::evidence::{
     Predicates, ProtectedState, Protector, ProtectorType, ValidationEvidence,
 };
 use lychgate_core::id::{ActId, AuthorityId, EvidenceId};
-use lychgate_core::{Code, Digest, Timestamp, json};
+use lychgate_core::signed::unsigned;
+use lychgate_core::{Code, Digest, Timestamp};
 use lychgate_store as store;
 
 use super::Allowed;
@@ -17,7 +18,8 @@ use crate::hold::HeldAct;
 use crate::sink::{Fresh, Origin, Presented};
 
 impl Gate {
-    /// Makes and signs evidence and authority. They become usable only with the commit at the sink, which keeps both.
+    /// Makes evidence and authority. They are signed, kept and usable only with the commit at the sink: once a commit
+    /// group, before anything in it is consumed (PROFILE §3).
     pub(super) fn issue(
         self: &Arc<Self>,
         held: HeldAct,
@@ -26,9 +28,9 @@ impl Gate {
     ) -> Result<Allowed, Box<(HeldAct, Code)>> {
         match self.evidence_and_authority(&held, predicates, approval) {
             Ok((evidence, authority)) => {
-                let evidence_bytes = match json::to_canonical(&evidence) {
-                    Ok(bytes) => bytes,
-                    Err(_) => return Err(Box::new((held, Code::FailClosed))),
+                let (said, leaf) = match (unsigned(&evidence), unsigned(&authority)) {
+                    (Ok(evidence), Ok(authority)) => (evidence, authority.leaf),
+                    _ => return Err(Box::new((held, Code::FailClosed))),
                 };
                 let first_of_chain = match self.first_of_chain(&held) {
                     Ok(first) => first,
@@ -38,7 +40,8 @@ impl Gate {
                     new_act: held.new_act(),
                     escalated: held.escalated.is_some(),
                     evidence_id: evidence.evidence_id,
-                    evidence: evidence_bytes,
+                    evidence: said,
+                    authority: leaf,
                     predicates,
                     approval,
                     retry_of: held.predecessor.act(),
@@ -82,7 +85,7 @@ impl Gate {
         definition: Digest,
         now: Timestamp,
     ) -> Result<ValidationEvidence, Code> {
-        let mut evidence = ValidationEvidence {
+        Ok(ValidationEvidence {
             version: Default::default(),
             object_type: Default::default(),
             evidence_id: EvidenceId::new(now, self.ten()?),
@@ -103,9 +106,7 @@ impl Gate {
                 protector_type: ProtectorType::SoftwareSignature,
                 mark: self.ped_mark(),
             },
-        };
-        self.sign_as_ped(&mut evidence)?;
-        Ok(evidence)
+        })
     }
 
     fn authority(
@@ -120,7 +121,7 @@ impl Gate {
         let endpoint = act.tool.tool_endpoint.clone();
         let lifetime = Duration::from_millis(held.current.applied.limits().authority);
         let epochs = act.policy_state.epochs();
-        let mut authority = FinalityAuthority {
+        Ok(FinalityAuthority {
             version: Default::default(),
             object_type: Default::default(),
             authority_id: AuthorityId::new(now, self.ten()?),
@@ -156,9 +157,7 @@ impl Gate {
                 ped_id: self.id().to_string(),
                 mark: self.ped_mark(),
             },
-        };
-        self.sign_as_ped(&mut authority)?;
-        Ok(authority)
+        })
     }
 
     /// The first act of the chain of retries this act belongs to.

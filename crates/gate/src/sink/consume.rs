@@ -11,7 +11,7 @@ use lychgate_core::verification::{
 use lychgate_core::{Code, Digest, State};
 use lychgate_store as store;
 
-use super::objects::SignedObjects;
+use super::objects::Digests;
 use super::permit::Permit;
 use super::verify::{CheckList, Verified, phrase};
 use super::{Dispatched, LiveInvocation, Origin, Presented, SinkRefusal};
@@ -33,16 +33,17 @@ impl Gate {
             Origin::Stored => presented.act.candidate_act_id,
         };
         let key = live.idempotent.then(|| idempotency_key(first));
-        let prepared = self.signed_yes(effect, &verified).and_then(|verification| {
-            let signed = self.signed_objects(&presented, &verification)?;
+        let prepared = Ok(self.yes(effect, &verified)).and_then(|verification| {
+            let (said, digests) = self.said(&presented, &verified, &verification)?;
             let facts = Arc::new(self.dispatch_facts(effect, key, &presented, &verified)?);
             let mut txn =
-                self.dispatch_txn(effect, &facts, &presented, &verified, signed, current)?;
+                self.dispatch_txn(effect, &facts, &presented, &verified, &digests, current)?;
+            txn.said = Some(said);
             let key = facts.idempotency_key.as_deref();
             txn.read_back = self.sealed_plan(facts.act(), live, key, current)?;
-            Ok((verification, facts, txn))
+            Ok((facts, txn))
         });
-        let (verification, facts, txn) = match prepared {
+        let (facts, txn) = match prepared {
             Ok(prepared) => prepared,
             Err(code) => return Err(self.refuse_bare(&presented, code, current).await),
         };
@@ -54,10 +55,8 @@ impl Gate {
             Ok(store::Committed::Done(_)) => {
                 let lifetime = Duration::from_millis(current.applied.limits().permit);
                 let permit = Permit::after_commit(effect, facts, lifetime);
-                Ok(Dispatched {
-                    permit,
-                    verification,
-                })
+                let checks = verified.checks.0;
+                Ok(Dispatched { permit, checks })
             }
             Ok(store::Committed::Rejected(why)) => Err(self
                 .rejected(effect, &presented, verified.checks, &why, current)
@@ -137,7 +136,7 @@ impl Gate {
         facts: &Facts,
         presented: &Presented,
         verified: &Verified,
-        signed: SignedObjects,
+        digests: &Digests,
         current: &Current,
     ) -> Result<store::Dispatch, Code> {
         let now = self.now();
@@ -147,12 +146,12 @@ impl Gate {
             .draft(ReceiptKind::Dispatched, current)
             .facts(facts, State::Dispatched)
             .policy(current.policy_digest)
-            .signed(signed.authority, signed.verification);
+            .signed(digests.authority, digests.verification);
         let (mut issue, mut approval) = (None, None);
         if let Origin::Fresh(fresh) = &presented.origin {
             draft = draft
                 .predicates(fresh.predicates)
-                .evidence(fresh.evidence_id, signed.evidence);
+                .evidence(fresh.evidence_id, digests.evidence);
             approval = fresh.approval;
             issue = Some(store::Issue {
                 act: fresh.new_act.clone(),
@@ -175,14 +174,14 @@ impl Gate {
             idempotency_key: facts.idempotency_key.clone(),
             approval,
             read_back: None,
-            objects: Some(signed.sealed),
+            said: None,
             now,
             receipts: vec![receipt],
         })
     }
 
-    fn signed_yes(&self, effect: EffectId, verified: &Verified) -> Result<SinkVerification, Code> {
-        let mut verification = SinkVerification {
+    fn yes(&self, effect: EffectId, verified: &Verified) -> SinkVerification {
+        SinkVerification {
             operation: Operation::DispatchSinkVerify,
             request_id: effect,
             decision: SinkDecision::Allow,
@@ -197,9 +196,7 @@ impl Gate {
                 effect_id: Some(effect),
             },
             mark: self.sink_mark(),
-        };
-        self.sign_as_sink(&mut verification)?;
-        Ok(verification)
+        }
     }
 }
 

@@ -13,8 +13,10 @@ use lychgate_core::act::{CandidateAct, Destination, SinkType};
 use lychgate_core::authority::FinalityAuthority;
 use lychgate_core::evidence::Predicates;
 use lychgate_core::id::{ActId, EvidenceId, HolderId};
+use lychgate_core::merkle::LeafHash;
 use lychgate_core::receipt::Salt;
-use lychgate_core::verification::SinkVerification;
+use lychgate_core::signed::Unsigned;
+use lychgate_core::verification::{Checks, SinkVerification};
 use lychgate_core::{Code, ConsequenceClass, Digest};
 use lychgate_store as store;
 
@@ -98,8 +100,10 @@ pub(crate) struct Fresh {
     /// The act has a row already, since it was escalated.
     pub(crate) escalated: bool,
     pub(crate) evidence_id: EvidenceId,
-    /// As signed, canonical.
-    pub(crate) evidence: Vec<u8>,
+    /// As it is to be signed.
+    pub(crate) evidence: Unsigned,
+    /// The leaf of the authority that the PED signs. What a sink is presented with must have it.
+    pub(crate) authority: LeafHash,
     pub(crate) predicates: Predicates,
     pub(crate) approval: Option<store::Approval>,
     pub(crate) retry_of: Option<ActId>,
@@ -129,8 +133,8 @@ impl Presented {
 pub struct Dispatched {
     /// Leave to act.
     pub permit: Permit,
-    /// What was checked, signed by the sink.
-    pub verification: SinkVerification,
+    /// What was checked. The verification that says so was signed with the commit group; [`Gate::objects`] has it.
+    pub checks: Checks,
 }
 
 /// The sink's no: nothing was consumed, nothing will run.

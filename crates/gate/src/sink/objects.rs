@@ -1,22 +1,26 @@
-//! What was signed on an act's way, kept for whoever audits it: evidence, authority, verification.
+//! What is said on an act's way, kept for whoever audits it: evidence, authority, verification.
 //!
-//! The receipts carry their digests. The objects themselves name the destination, so they lie sealed (PROFILE §10).
+//! The receipts carry their leaf hashes. The objects themselves name the destination, so they lie sealed (PROFILE §10);
+//! they are signed by the commit group and get their signatures when they are read.
 
+use lychgate_core::digest::Algorithm;
 use lychgate_core::id::ActId;
 use lychgate_core::json::{self, Value};
+use lychgate_core::merkle::LeafHash;
+use lychgate_core::signed::{add_signature, unsigned};
 use lychgate_core::verification::SinkVerification;
 use lychgate_core::{Code, Digest};
-use lychgate_store::StoreFault;
+use lychgate_store::{BatchSignature, Said, StoreFault};
 
+use super::verify::Verified;
 use super::{Origin, Presented};
 use crate::gate::Gate;
 
-/// The digests of what was signed, each over the whole canonical object, and all of it sealed.
-pub(super) struct SignedObjects {
+/// The leaf hashes of what was said, for the receipt.
+pub(super) struct Digests {
     pub(super) evidence: Digest,
     pub(super) authority: Digest,
     pub(super) verification: Digest,
-    pub(super) sealed: Vec<u8>,
 }
 
 /// What was signed for one dispatched act, as it was signed.
@@ -31,42 +35,47 @@ pub struct Objects {
 }
 
 impl Gate {
-    pub(super) fn signed_objects(
+    pub(super) fn said(
         &self,
         presented: &Presented,
+        verified: &Verified,
         verification: &SinkVerification,
-    ) -> Result<SignedObjects, Code> {
-        let authority = presented.authority.as_ref();
-        let authority = json::to_canonical(authority.ok_or(Code::NoFinalityAuthority)?)
-            .map_err(|_| Code::FailClosed)?;
-        let verification = json::to_canonical(verification).map_err(|_| Code::FailClosed)?;
-        let evidence: &[u8] = match &presented.origin {
-            Origin::Fresh(fresh) => &fresh.evidence,
-            Origin::Stored => b"null",
+    ) -> Result<(Said, Digests), Code> {
+        let verification = unsigned(verification).map_err(|_| Code::FailClosed)?;
+        let authority = &verified.authority;
+        let (evidence, ped): (&[u8], _) = match &presented.origin {
+            Origin::Fresh(fresh) => {
+                let leaves = [fresh.evidence.leaf, authority.leaf];
+                (&fresh.evidence.body, Some(leaves))
+            }
+            Origin::Stored => (b"null", None),
         };
         // Each is canonical and the names are in order: so is the whole.
         let parts: [&[u8]; 7] = [
             b"{\"authority\":",
-            &authority,
+            &authority.body,
             b",\"evidence\":",
             evidence,
             b",\"verification\":",
-            &verification,
+            &verification.body,
             b"}",
         ];
-        let sealed = self
-            .sealer()
-            .seal(
-                &objects_label(presented.act.candidate_act_id),
-                &parts.concat(),
-            )
-            .map_err(|_| Code::FailClosed)?;
-        Ok(SignedObjects {
-            evidence: Digest::sha256(evidence),
-            authority: Digest::sha256(&authority),
-            verification: Digest::sha256(&verification),
-            sealed,
-        })
+        let label = objects_label(presented.act.candidate_act_id);
+        let objects = self.sealer().seal(&label, &parts.concat());
+        let said = Said {
+            objects: objects.map_err(|_| Code::FailClosed)?,
+            ped,
+            sink: verification.leaf,
+        };
+        let evidence = ped.map_or(authority.leaf, |[evidence, _]| evidence);
+        Ok((
+            said,
+            Digests {
+                evidence: digest(&evidence)?,
+                authority: digest(&authority.leaf)?,
+                verification: digest(&verification.leaf)?,
+            },
+        ))
     }
 
     /// What was signed for a dispatched act. `None` when it was never dispatched, or what is kept is not this gate's.
@@ -74,19 +83,36 @@ impl Gate {
     /// # Errors
     /// When the store cannot answer.
     pub fn objects(&self, act: ActId) -> Result<Option<Objects>, StoreFault> {
-        let Some(sealed) = self.store().objects(act)? else {
+        let Some(said) = self.store().said(act)? else {
             return Ok(None);
         };
-        let opened = self.sealer().open(&objects_label(act), &sealed).ok();
+        let opened = self.sealer().open(&objects_label(act), &said.objects).ok();
         let value = opened.and_then(|bytes| json::parse(&bytes, &json::Limits::CANON).ok());
+        let [evidence, authority] = match said.ped {
+            Some([evidence, authority]) => [Some(evidence), Some(authority)],
+            None => [None, None],
+        };
         Ok(value.and_then(|value| {
             Some(Objects {
-                evidence: value.get("evidence")?.clone(),
-                authority: value.get("authority")?.clone(),
-                verification: value.get("verification")?.clone(),
+                evidence: signed(value.get("evidence")?, evidence.as_ref()),
+                authority: signed(value.get("authority")?, authority.as_ref()),
+                verification: signed(value.get("verification")?, Some(&said.sink)),
             })
         }))
     }
+}
+
+/// An object with its signature; one that was presented from outside has its own.
+fn signed(object: &Value, signature: Option<&BatchSignature>) -> Value {
+    let mut object = object.clone();
+    if let Some(BatchSignature { place, signature }) = signature {
+        add_signature(&mut object, signature, place);
+    }
+    object
+}
+
+fn digest(leaf: &LeafHash) -> Result<Digest, Code> {
+    Digest::from_bytes(Algorithm::Sha256, &leaf.0).map_err(|_| Code::FailClosed)
 }
 
 /// What the sealed objects are bound to.

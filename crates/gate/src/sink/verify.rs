@@ -3,11 +3,12 @@
 use lychgate_core::act::CandidateAct;
 use lychgate_core::authority::FinalityAuthority;
 use lychgate_core::id::HolderId;
+use lychgate_core::signed::{Unsigned, leaf_of, unsigned};
 use lychgate_core::verification::{Check, Checks};
-use lychgate_core::{Code, Digest};
+use lychgate_core::{Code, Digest, json};
 use lychgate_store::{Grant, Rejected, Which};
 
-use super::{FinalitySink, LiveInvocation, Presented};
+use super::{FinalitySink, LiveInvocation, Origin, Presented};
 use crate::current::Current;
 use crate::gate::Gate;
 
@@ -18,6 +19,8 @@ pub(super) struct Verified {
     pub(super) holder: HolderId,
     pub(super) grant: Grant,
     pub(super) checks: CheckList,
+    /// The authority as it was presented, and its leaf.
+    pub(super) authority: Unsigned,
 }
 
 /// The first check that failed.
@@ -128,13 +131,28 @@ impl Gate {
                 checks: check.list,
             });
         };
-        self.hold_binding(&mut check, sink, live, presented, authority)?;
+        let integrity = self.integrity(presented, authority);
+        check.hold(
+            integrity.is_some(),
+            |c| &mut c.authority_signature,
+            Code::InvalidAuthority,
+            "the authority is not the one that was signed",
+        )?;
+        hold_binding(&mut check, sink, live, presented, authority)?;
         self.hold_freshness(&mut check, live, presented, authority)?;
         self.hold_epochs(&mut check, authority, presented, current)?;
         hold_aim(&mut check, live, act, authority)?;
         let binding = &authority.binding;
         check.list.0.consumption_state = Check::Held;
+        let Some(said) = integrity else {
+            return Err(Refused {
+                code: Code::InvalidAuthority,
+                why: "no integrity",
+                checks: check.list,
+            });
+        };
         Ok(Verified {
+            authority: said,
             act_digest: binding.candidate_act_digest,
             holder: live.holder,
             grant: Grant {
@@ -149,66 +167,18 @@ impl Gate {
         })
     }
 
-    /// Signature, act, arguments, sink, tool.
-    fn hold_binding(
-        &self,
-        check: &mut Checking,
-        sink: &FinalitySink,
-        live: &LiveInvocation<'_>,
-        presented: &Presented,
-        authority: &FinalityAuthority,
-    ) -> Result<(), Refused> {
-        let act = &presented.act;
-        let live_digest = match lychgate_core::digest::Algorithm::Sha256 {
-            sha256 if act.arguments_digest.algorithm == sha256 => Digest::sha256(live.arguments),
-            _ => Digest::of(act.arguments_digest.algorithm, live.arguments),
-        };
-        let binding = &authority.binding;
-        let scope = &authority.scope;
-        let signed = self.verify_authority(authority);
-        check.hold(
-            signed,
-            |c| &mut c.authority_signature,
-            Code::InvalidAuthority,
-            "the authority's signature does not hold",
-        )?;
-        let digest = act.digest().ok();
-        let bound = digest == Some(binding.candidate_act_digest)
-            && authority.candidate_act_id == act.candidate_act_id;
-        check.hold(
-            bound,
-            |c| &mut c.candidate_act_binding,
-            Code::ActMismatch,
-            "the act is not the one bound",
-        )?;
-        let same = live_digest.to_base64url() == act.arguments_digest.value
-            && live_digest == binding.arguments_digest
-            && live.continuation == binding.continuation_digest;
-        check.hold(
-            same,
-            |c| &mut c.args_digest,
-            Code::ArgsSubstitution,
-            "the live arguments are not the ones bound",
-        )?;
-        let here = binding.finality_sink_id == sink.id() && act.finality_sink.sink_id == sink.id();
-        check.hold(
-            here,
-            |c| &mut c.sink_binding,
-            Code::SinkMismatch,
-            "the authority is for another sink",
-        )?;
-        check.hold(
-            same_tool(authority, live),
-            |c| &mut c.tool_scope,
-            Code::ToolSubstitution,
-            "the live tool is not the one bound",
-        )?;
-        check.hold(
-            scope.act_type == act.act_type,
-            |c| &mut c.tool_scope,
-            Code::ScopeMismatch,
-            "the act's type is not the one bound",
-        )
+    /// What was presented, when it is what a PED signed, or signs with the commit group.
+    fn integrity(&self, presented: &Presented, authority: &FinalityAuthority) -> Option<Unsigned> {
+        match &presented.origin {
+            Origin::Fresh(fresh) => unsigned(authority)
+                .ok()
+                .filter(|said| said.leaf == fresh.authority),
+            Origin::Stored if self.verify_authority(authority) => Some(Unsigned {
+                body: json::to_canonical(authority).ok()?,
+                leaf: leaf_of(authority).ok()?,
+            }),
+            Origin::Stored => None,
+        }
     }
 
     /// Time, holder, nonce.
@@ -281,6 +251,59 @@ impl Gate {
     }
 }
 
+/// Act, arguments, sink, tool.
+fn hold_binding(
+    check: &mut Checking,
+    sink: &FinalitySink,
+    live: &LiveInvocation<'_>,
+    presented: &Presented,
+    authority: &FinalityAuthority,
+) -> Result<(), Refused> {
+    let act = &presented.act;
+    let live_digest = match lychgate_core::digest::Algorithm::Sha256 {
+        sha256 if act.arguments_digest.algorithm == sha256 => Digest::sha256(live.arguments),
+        _ => Digest::of(act.arguments_digest.algorithm, live.arguments),
+    };
+    let binding = &authority.binding;
+    let scope = &authority.scope;
+    let digest = act.digest().ok();
+    let bound = digest == Some(binding.candidate_act_digest)
+        && authority.candidate_act_id == act.candidate_act_id;
+    check.hold(
+        bound,
+        |c| &mut c.candidate_act_binding,
+        Code::ActMismatch,
+        "the act is not the one bound",
+    )?;
+    let same = live_digest.to_base64url() == act.arguments_digest.value
+        && live_digest == binding.arguments_digest
+        && live.continuation == binding.continuation_digest;
+    check.hold(
+        same,
+        |c| &mut c.args_digest,
+        Code::ArgsSubstitution,
+        "the live arguments are not the ones bound",
+    )?;
+    let here = binding.finality_sink_id == sink.id() && act.finality_sink.sink_id == sink.id();
+    check.hold(
+        here,
+        |c| &mut c.sink_binding,
+        Code::SinkMismatch,
+        "the authority is for another sink",
+    )?;
+    check.hold(
+        same_tool(authority, live),
+        |c| &mut c.tool_scope,
+        Code::ToolSubstitution,
+        "the live tool is not the one bound",
+    )?;
+    check.hold(
+        scope.act_type == act.act_type,
+        |c| &mut c.tool_scope,
+        Code::ScopeMismatch,
+        "the act's type is not the one bound",
+    )
+}
 /// Destination and class.
 fn hold_aim(
     check: &mut Checking,

@@ -149,7 +149,9 @@ async fn a_signature_of_another_key_or_another_kind_is_refused() {
         .allowed(&kit.session(), "write_note", &kit.note("work", "b", "x"))
         .await;
     let mut swapped = prepared.authority.clone();
-    swapped.issuer.mark = allowed.evidence().protector.mark.clone();
+    let mut evidence = allowed.evidence().clone();
+    kit.sign_as_ped(&mut evidence);
+    swapped.issuer.mark = evidence.protector.mark;
     refused(&kit, &prepared, swapped, "the evidence's signature").await;
     let mut unsigned = prepared.authority.clone();
     unsigned.issuer.mark.signature = None;

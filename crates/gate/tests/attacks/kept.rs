@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use lychgate_core::authority::FinalityAuthority;
+use lychgate_core::digest::Algorithm;
 use lychgate_core::evidence::ValidationEvidence;
 use lychgate_core::outside::Clock;
 use lychgate_core::receipt::{ReceiptKind, Salt};
+use lychgate_core::signed::{Signed, leaf_of};
 use lychgate_core::verification::SinkVerification;
-use lychgate_core::{Digest, jcs, json};
+use lychgate_core::{Digest, json};
 use lychgate_gate::End;
 use lychgate_keys::Role;
 use lychgate_keys::verdict::{KeyChange, PublicKey};
@@ -81,13 +83,12 @@ async fn what_was_signed_can_be_audited() {
         .into_iter()
         .find(|receipt| receipt.kind == ReceiptKind::Dispatched)
         .unwrap();
-    let digest = |value| Some(Digest::sha256(&jcs::to_bytes(value)));
-    assert_eq!(receipt.evidence_digest, digest(&objects.evidence));
-    assert_eq!(receipt.authority_digest, digest(&objects.authority));
-    assert_eq!(receipt.verification_digest, digest(&objects.verification));
     let evidence: ValidationEvidence = json::from_value(&objects.evidence).unwrap();
     let authority: FinalityAuthority = json::from_value(&objects.authority).unwrap();
     let verification: SinkVerification = json::from_value(&objects.verification).unwrap();
+    assert_eq!(receipt.evidence_digest, leaf(&evidence));
+    assert_eq!(receipt.authority_digest, leaf(&authority));
+    assert_eq!(receipt.verification_digest, leaf(&verification));
     assert_eq!(authority.candidate_act_id, act);
     assert_eq!(authority.evidence_id, evidence.evidence_id);
     let (trust, at) = (kit.gate.trust(), kit.clock.now());
@@ -96,6 +97,10 @@ async fn what_was_signed_can_be_audited() {
     trust.verify_at(Role::Sink, &verification, at).unwrap();
     let refused = denied(kit.pass(&kit.session(), "unlisted", "{}").await);
     assert_eq!(kit.gate.objects(refused.act.unwrap()).unwrap(), None);
+}
+
+fn leaf<T: Signed>(object: &T) -> Option<Digest> {
+    Digest::from_bytes(Algorithm::Sha256, &leaf_of(object).unwrap().0).ok()
 }
 
 /// The principal an act was made for is compared with whoever is the principal now.

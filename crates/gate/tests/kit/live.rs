@@ -81,7 +81,8 @@ impl Kit {
         arguments: &str,
     ) -> Prepared {
         let allowed = self.allowed(session, function, arguments).await;
-        let authority = allowed.authority().unwrap().clone();
+        let mut authority = allowed.authority().unwrap().clone();
+        self.sign_as_ped(&mut authority);
         let act = allowed.held().act().clone();
         let (held, presented) = allowed.into_parts();
         let live = self.live(session, function, arguments);

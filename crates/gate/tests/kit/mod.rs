@@ -25,7 +25,7 @@ use lychgate_core::outside::{Clock, Entropy};
 use lychgate_core::receipt::{Isolation, Receipt};
 use lychgate_core::signed::Signed;
 use lychgate_core::{Code, State, Timestamp};
-use lychgate_gate::{Current, Gate, LedgerSigner, Parts, RealPaths, log_name};
+use lychgate_gate::{Current, Gate, Parts, RealPaths, RingSigner, log_name};
 use lychgate_keys::{KeyRing, Role, Sealer, SigningKey, TrustBundle};
 use lychgate_policy::Applied;
 use lychgate_store::testing::FaultyStore;
@@ -88,7 +88,7 @@ impl Kit {
     ) -> Self {
         let ring = KeyRing::open(&folder.path("keys"), &trust).unwrap();
         let log = log_name(GateId::from_bytes([1; 16])).unwrap();
-        let signer = Arc::new(LedgerSigner::new(log, Arc::clone(&ring.ledger)));
+        let signer = Arc::new(RingSigner::new(log, &ring, &trust).unwrap());
         let store = SqliteStore::open(&Options::new(folder.path("store.db")), signer).unwrap();
         let store = Arc::new(FaultyStore::new(store));
         if let Some(applied) = &first {

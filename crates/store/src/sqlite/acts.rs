@@ -4,7 +4,7 @@ use lychgate_core::act::SourceType;
 use lychgate_core::code::Code;
 use lychgate_core::id::{ActId, AuthorityId, EffectId, HolderId, Nonce, TicketId};
 use lychgate_core::{Epochs, State, Timestamp};
-use rusqlite::{Connection, named_params, params};
+use rusqlite::{Connection, params};
 
 use super::column::{Columns, Fault, Stop, class_number, int, millis};
 use super::head::Head;
@@ -35,6 +35,8 @@ pub(super) struct First<'t> {
     pub(super) ticket: Option<TicketId>,
     pub(super) code: Option<Code>,
     pub(super) answered_by: Option<ActId>,
+    /// Under which number what was said of it is kept.
+    pub(super) said: Option<i64>,
 }
 
 pub(super) fn standing(connection: &Connection, id: ActId) -> Result<Option<Standing>, Fault> {
@@ -87,38 +89,46 @@ pub(super) fn insert(
     first: &First<'_>,
 ) -> Result<(), Stop> {
     let grant = first.grant;
-    connection.prepare_cached(INSERT)?.execute(named_params! {
-        ":id": act.id.as_bytes(),
-        ":state": state.number(),
-        ":open": open_mark(state, false),
-        ":created_at": millis(act.created_at),
-        ":updated_at": millis(now),
-        ":twin": act.twin.as_ref().map(|digest| digest.bytes()),
-        ":act_digest": act.act_digest.as_ref().map(|digest| digest.bytes()),
-        ":arguments_digest": act.arguments_digest.as_ref().map(|digest| digest.bytes()),
-        ":destination": act.destination,
-        ":salt": act.salt.0,
-        ":agent": act.agent,
-        ":tool": act.tool,
-        ":function": act.function,
-        ":class": act.class.and_then(class_number),
-        ":source": act.source.map(SourceType::number),
-        ":vouched": act.vouched,
-        ":retry_of": act.retry_of.as_ref().map(ActId::as_bytes),
-        ":authority": grant.map(|grant| *grant.authority.as_bytes()),
-        ":holder": grant.map(|grant| *grant.holder.as_bytes()),
-        ":nonce": grant.map(|grant| int(grant.nonce.count)).transpose()?,
-        ":expires_at": grant.map(|grant| millis(grant.expires_at)),
-        ":policy_epoch": grant.map(|grant| int(grant.epochs.policy_epoch)).transpose()?,
-        ":authority_epoch": grant.map(|grant| int(grant.epochs.authority_epoch)).transpose()?,
-        ":revocation_epoch": grant.map(|grant| int(grant.epochs.revocation_epoch)).transpose()?,
-        ":policy_digest": grant.map(|grant| grant.policy_digest.bytes()),
-        ":effect": first.effect.map(|effect| *effect.as_bytes()),
-        ":idempotency_key": first.idempotency_key,
-        ":ticket": first.ticket.map(|ticket| *ticket.as_bytes()),
-        ":code": first.code.map(Code::number),
-        ":answered_by": first.answered_by.as_ref().map(ActId::as_bytes),
-    })?;
+    // By place: looking names up costs more than the row.
+    connection.prepare_cached(INSERT)?.execute(params![
+        act.id.as_bytes(),
+        state.number(),
+        open_mark(state, false),
+        millis(act.created_at),
+        millis(now),
+        act.twin.as_ref().map(|digest| digest.bytes()),
+        act.act_digest.as_ref().map(|digest| digest.bytes()),
+        act.arguments_digest.as_ref().map(|digest| digest.bytes()),
+        act.destination,
+        act.salt.0,
+        act.agent,
+        act.tool,
+        act.function,
+        act.class.and_then(class_number),
+        act.source.map(SourceType::number),
+        act.vouched,
+        act.retry_of.as_ref().map(ActId::as_bytes),
+        grant.map(|grant| *grant.authority.as_bytes()),
+        grant.map(|grant| *grant.holder.as_bytes()),
+        grant.map(|grant| int(grant.nonce.count)).transpose()?,
+        grant.map(|grant| millis(grant.expires_at)),
+        grant
+            .map(|grant| int(grant.epochs.policy_epoch))
+            .transpose()?,
+        grant
+            .map(|grant| int(grant.epochs.authority_epoch))
+            .transpose()?,
+        grant
+            .map(|grant| int(grant.epochs.revocation_epoch))
+            .transpose()?,
+        grant.map(|grant| grant.policy_digest.bytes()),
+        first.effect.map(|effect| *effect.as_bytes()),
+        first.idempotency_key,
+        first.ticket.map(|ticket| *ticket.as_bytes()),
+        first.code.map(Code::number),
+        first.answered_by.as_ref().map(ActId::as_bytes),
+        first.said,
+    ])?;
     head.count(None, state);
     Ok(())
 }
@@ -166,7 +176,7 @@ pub(super) fn dispatch(
     connection
         .prepare_cached(
             "UPDATE acts SET state = ?2, open = ?3, updated_at = ?4, effect = ?5,
-             idempotency_key = ?6, ticket = coalesce(?7, ticket) WHERE id = ?1",
+             idempotency_key = ?6, ticket = coalesce(?7, ticket), said = ?8 WHERE id = ?1",
         )?
         .execute(params![
             id.as_bytes(),
@@ -176,6 +186,7 @@ pub(super) fn dispatch(
             first.effect.map(|effect| *effect.as_bytes()),
             first.idempotency_key,
             first.ticket.map(|ticket| *ticket.as_bytes()),
+            first.said,
         ])?;
     head.count(Some(State::Allowed), State::Dispatched);
     Ok(())
@@ -238,14 +249,6 @@ pub(super) fn contradict(connection: &Connection, id: ActId, now: Timestamp) -> 
     Ok(())
 }
 
-/// Keeps the signed objects behind an act.
-pub(super) fn keep_objects(connection: &Connection, id: ActId, bytes: &[u8]) -> Result<(), Fault> {
-    connection
-        .prepare_cached("INSERT INTO objects (act, bytes) VALUES (?1, ?2)")?
-        .execute(params![id.as_bytes(), bytes])?;
-    Ok(())
-}
-
 /// Keeps sealed bytes, in the place of those of their kind.
 pub(super) fn seal(
     connection: &Connection,
@@ -304,11 +307,11 @@ pub(super) const HELD_AGAINST: i64 = 1;
 pub(super) const WAITING: i64 = 2;
 
 const INSERT: &str = "
-INSERT INTO acts (id, state, open, created_at, updated_at, twin, act_digest, arguments_digest,
-    destination, salt, agent, tool, function, class, source, vouched, retry_of, authority, holder, nonce, expires_at,
-    policy_epoch, authority_epoch, revocation_epoch, policy_digest, effect, idempotency_key, ticket,
-    code, answered_by, contradicted, undelivered)
-VALUES (:id, :state, :open, :created_at, :updated_at, :twin, :act_digest, :arguments_digest,
-    :destination, :salt, :agent, :tool, :function, :class, :source, :vouched, :retry_of, :authority, :holder, :nonce,
-    :expires_at, :policy_epoch, :authority_epoch, :revocation_epoch, :policy_digest, :effect,
-    :idempotency_key, :ticket, :code, :answered_by, 0, 0)";
+INSERT INTO acts (
+    id, state, open, created_at, updated_at, twin, act_digest, arguments_digest, destination, salt,
+    agent, tool, function, class, source, vouched, retry_of, authority, holder, nonce, expires_at,
+    policy_epoch, authority_epoch, revocation_epoch, policy_digest, effect, idempotency_key,
+    ticket, code, answered_by, said, contradicted, undelivered)
+VALUES (
+    ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21,
+    ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, 0, 0)";

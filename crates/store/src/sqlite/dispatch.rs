@@ -57,6 +57,10 @@ pub(super) fn dispatch(
     };
     may_dispatch(connection, head, txn, &standing, now)?;
 
+    let said = match &txn.said {
+        Some(said) => Some(head.batches.keep(connection, said)?),
+        None => None,
+    };
     let first = First {
         grant: txn.issue.as_ref().map(|issue| &issue.grant),
         effect: Some(txn.effect),
@@ -64,6 +68,7 @@ pub(super) fn dispatch(
         ticket: txn.approval.map(|approval| approval.ticket),
         code: None,
         answered_by: None,
+        said,
     };
     match (&txn.issue, row) {
         (Some(issue), Some(Row::Absent)) => {
@@ -81,9 +86,6 @@ pub(super) fn dispatch(
     }
     if let Some(read_back) = &txn.read_back {
         acts::seal(connection, txn.act, Sealed::ReadBack, read_back)?;
-    }
-    if let Some(objects) = &txn.objects {
-        acts::keep_objects(connection, txn.act, objects)?;
     }
     let issued = txn
         .issue

@@ -5,9 +5,11 @@ use lychgate_ledger::{Frontier, LeafHash};
 use rusqlite::{Connection, params};
 
 use super::column::{Columns, Fault, Stop, millis};
-use crate::outcome::{Done, Rejected};
+use super::said::Batches;
+use crate::ledger::GroupSigner;
+use crate::outcome::{Done, Rejected, StoreFault};
 use crate::row::ProtectedState;
-use crate::txn::Entry;
+use crate::txn::{Entry, Txn};
 
 /// The head of the store inside a write transaction.
 pub(super) struct Head {
@@ -16,13 +18,20 @@ pub(super) struct Head {
     record_len: u64,
     /// What the group appended, for the tree.
     leaves: Vec<LeafHash>,
+    /// What the group says, signed.
+    pub(super) batches: Batches,
     /// How the number of acts in each state changes.
     moved: [i64; 12],
 }
 
 impl Head {
-    /// Read anew for each group, so that nothing rests on this process being the only writer.
-    pub(super) fn load(connection: &Connection) -> Result<Self, Fault> {
+    /// Read anew for each group, so that nothing rests on this process being the only writer. What the group says is
+    /// signed here, before any of it is applied.
+    pub(super) fn load(
+        connection: &Connection,
+        txns: &[Txn],
+        signer: &dyn GroupSigner,
+    ) -> Result<Self, StoreFault> {
         let protected = protected(connection)?;
         let record_len = record_len(connection)?;
         Ok(Self {
@@ -30,6 +39,7 @@ impl Head {
             loaded: protected,
             record_len,
             leaves: Vec::new(),
+            batches: Batches::sign(txns, signer)?,
             moved: [0; 12],
         })
     }

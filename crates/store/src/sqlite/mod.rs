@@ -11,6 +11,7 @@ mod dispatch;
 mod head;
 mod open;
 mod read;
+mod said;
 mod schema;
 mod tickets;
 mod tree;
@@ -31,11 +32,11 @@ use self::read::Readers;
 use self::tree::Tree;
 use self::writer::Shared;
 use crate::contract::{Pending, Store};
-use crate::ledger::HeadSigner;
+use crate::ledger::GroupSigner;
 use crate::meter::Load;
 use crate::outcome::StoreFault;
 use crate::row::{
-    ActQuery, ActRow, AppliedRow, Counts, HeadRow, ProtectedState, RecordRow, Revocation,
+    ActQuery, ActRow, AppliedRow, Counts, HeadRow, ProtectedState, RecordRow, Revocation, SaidRow,
     TicketRow, TicketState,
 };
 use crate::txn::Txn;
@@ -79,7 +80,7 @@ impl SqliteStore {
     /// `Open` when it cannot be opened, made, or put into durable mode, or is another program's; `Version` when another
     /// version of this one wrote it; `Record` when record, tree and newest head do not agree (O(log n) reads, whatever
     /// the size); `Corrupt`.
-    pub fn open(options: &Options, signer: Arc<dyn HeadSigner>) -> Result<Self, StoreFault> {
+    pub fn open(options: &Options, signer: Arc<dyn GroupSigner>) -> Result<Self, StoreFault> {
         let connection = open::writer(&options.path)?;
         let protected = head::protected(&connection)?;
         let tree = Tree::load(&connection, signer)?;
@@ -170,8 +171,8 @@ impl Store for SqliteStore {
         self.read(read::open_acts)
     }
 
-    fn objects(&self, id: ActId) -> Result<Option<Vec<u8>>, StoreFault> {
-        self.read(|connection| read::objects(connection, id))
+    fn said(&self, id: ActId) -> Result<Option<SaidRow>, StoreFault> {
+        self.read(|connection| said::read(connection, id))
     }
 
     fn kept_answers(&self, until: Timestamp) -> Result<Vec<ActId>, StoreFault> {

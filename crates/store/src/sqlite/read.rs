@@ -181,14 +181,6 @@ pub(super) fn tickets_of(
     )
 }
 
-pub(super) fn objects(connection: &Connection, id: ActId) -> Result<Option<Vec<u8>>, Fault> {
-    let sql = "SELECT bytes FROM objects WHERE act = ?1";
-    let found = many(connection, sql, [id.as_bytes()], |columns| {
-        columns.get::<Vec<u8>>("bytes")
-    })?;
-    Ok(found.into_iter().next())
-}
-
 pub(super) fn kept_answers(connection: &Connection, until: Timestamp) -> Result<Vec<ActId>, Fault> {
     let sql = "SELECT id FROM acts WHERE open = ?1 AND undelivered = 1 AND updated_at <= ?2
                AND EXISTS (SELECT 1 FROM sealed WHERE act = acts.id AND kind = ?3) ORDER BY id";

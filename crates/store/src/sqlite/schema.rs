@@ -5,7 +5,7 @@
 pub(super) const APPLICATION_ID: i64 = 0x4c79_6368;
 
 /// The version of everything below.
-pub(super) const VERSION: i64 = 3;
+pub(super) const VERSION: i64 = 4;
 
 /// Makes an empty file ours.
 pub(super) const CREATE: &str = "
@@ -63,6 +63,8 @@ CREATE TABLE acts (
     ticket           BLOB,
     code             TEXT,
     answered_by      BLOB,
+    -- Where in `said`.
+    said             INTEGER,
     contradicted     INTEGER NOT NULL,
     undelivered      INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
@@ -76,11 +78,25 @@ CREATE TABLE sealed (
     PRIMARY KEY (act, kind)
 ) STRICT, WITHOUT ROWID;
 
--- Evidence, authority and verification of a dispatched act. Apart from `acts`, whose rows are written again.
-CREATE TABLE objects (
-    act   BLOB PRIMARY KEY,
-    bytes BLOB NOT NULL
-) STRICT, WITHOUT ROWID;
+-- Evidence, authority and verification of a dispatched act, sealed. Under a number, for a row of an integer key lies in
+-- its page whole, and apart from `acts`, whose rows are written again. `ped` and `sink`: their first leaves in the
+-- group's batches.
+CREATE TABLE said (
+    id      INTEGER PRIMARY KEY,
+    batch   INTEGER NOT NULL,
+    ped     INTEGER,
+    sink    INTEGER NOT NULL,
+    objects BLOB    NOT NULL
+) STRICT;
+
+-- Leaves and signatures of a group's batches.
+CREATE TABLE batches (
+    id             INTEGER PRIMARY KEY,
+    ped            BLOB NOT NULL,
+    ped_signature  BLOB,
+    sink           BLOB NOT NULL,
+    sink_signature BLOB
+) STRICT;
 
 CREATE TABLE used (
     holder BLOB    NOT NULL,

@@ -12,13 +12,13 @@ use tokio::sync::watch;
 use super::column::{Columns, Fault};
 use super::head::{self, Head, stored};
 use super::read;
-use crate::ledger::HeadSigner;
+use crate::ledger::GroupSigner;
 use crate::outcome::StoreFault;
 use crate::row::HeadRow;
 
 /// The tree as of the last commit.
 pub(super) struct Tree {
-    signer: Arc<dyn HeadSigner>,
+    signer: Arc<dyn GroupSigner>,
     frontier: Frontier,
     /// Where in the ring the newest head stands.
     slot: i64,
@@ -36,7 +36,7 @@ impl Tree {
     /// As kept, after checking that tree, record and newest head agree. O(log n).
     pub(super) fn load(
         connection: &Connection,
-        signer: Arc<dyn HeadSigner>,
+        signer: Arc<dyn GroupSigner>,
     ) -> Result<Self, StoreFault> {
         let frontier = frontier(connection)?;
         let newest = read::newest_head(connection)?;
@@ -48,6 +48,10 @@ impl Tree {
             slot,
             heads: watch::Sender::new(newest),
         })
+    }
+
+    pub(super) fn signer(&self) -> &dyn GroupSigner {
+        self.signer.as_ref()
     }
 
     pub(super) fn watch(&self) -> watch::Receiver<Option<HeadRow>> {

@@ -288,7 +288,7 @@ fn work(
     txns: &[Txn],
     delivered: &[ActId],
 ) -> Result<(Vec<Committed>, Head, Option<Grown>), StoreFault> {
-    let mut head = Head::load(connection)?;
+    let mut head = Head::load(connection, txns, tree.signer())?;
     // First: what is delivered was settled in an earlier group, never in this one.
     for act in delivered {
         apply::delivered(connection, *act)?;
@@ -300,6 +300,7 @@ fn work(
             Err(Stop::Rejected(why)) => Committed::Rejected(why),
             Err(Stop::Fault(fault)) => return Err(fault.into()),
         });
+        head.batches.pass(txn);
     }
     // What happens once a group.
     let grown = tree.grow(connection, &head)?;

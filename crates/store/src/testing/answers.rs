@@ -4,8 +4,8 @@ use lychgate_core::{Code, State};
 
 use super::Place;
 use super::make::*;
-use crate::txn::{Deliver, Lapse, Note, Txn};
-use crate::{ActQuery, Store};
+use crate::txn::{Deliver, Lapse, LeafHash, Note, Txn};
+use crate::{ActQuery, BatchSignature, Signatory, Store};
 
 type Make<'m> = &'m mut dyn FnMut() -> Box<dyn Place>;
 
@@ -178,14 +178,58 @@ pub fn a_denial_says_whose_answer_was_given(make: Make<'_>) {
     assert_eq!(row(3).answered_by, Some(act(1)));
 }
 
+/// The place leads the leaf to a root that the signatory signed.
+fn believed(by: Signatory, leaf: &LeafHash, signed: &BatchSignature) {
+    let root = signed.place.root(leaf).unwrap();
+    let again = signer().sign_batch(by, &root, signed.place.size).unwrap();
+    assert_eq!(signed.signature, again, "{by:?}");
+}
+
+/// Many acts at once share their batches, and each is believed alone.
+pub fn a_group_is_signed_together_and_believed_one_by_one(make: Make<'_>) {
+    let (_place, store) = ready_store(make);
+    let acts = 1..40;
+    let pending: Vec<_> = acts
+        .clone()
+        .map(|n| store.commit(boxed(dispatch(n))))
+        .collect();
+    for pending in pending {
+        pending.wait().unwrap().done().unwrap();
+    }
+    // One that is rejected in the middle of a group takes nobody's place.
+    let again = store.commit(boxed(dispatch(1)));
+    let after = store.commit(boxed(dispatch(40)));
+    assert!(again.wait().unwrap().done().is_err());
+    after.wait().unwrap().done().unwrap();
+    for n in acts.chain([40]) {
+        let (kept, said) = (
+            store.said(act(n)).unwrap().unwrap(),
+            dispatch(n).said.unwrap(),
+        );
+        let (kept_ped, said_ped) = (kept.ped.unwrap(), said.ped.unwrap());
+        for (signed, leaf) in kept_ped.iter().zip(&said_ped) {
+            believed(Signatory::Ped, leaf, signed);
+        }
+        believed(Signatory::Sink, &said.sink, &kept.sink);
+    }
+}
+
 pub fn what_was_signed_is_kept(make: Make<'_>) {
     let (_place, store) = ready_store(make);
     done(&*store, boxed(dispatch(1)));
     done(&*store, Txn::Refuse(refuse(2, State::Refused)));
     done(&*store, Txn::Settle(settle(1, State::Effected)));
-    let kept = store.objects(act(1)).unwrap();
-    assert_eq!(kept, dispatch(1).objects);
-    assert_eq!(store.objects(act(2)).unwrap(), None);
+    let (kept, said) = (
+        store.said(act(1)).unwrap().unwrap(),
+        dispatch(1).said.unwrap(),
+    );
+    assert_eq!(kept.objects, said.objects);
+    assert_eq!(store.said(act(2)).unwrap(), None);
+    let [evidence, authority] = kept.ped.unwrap();
+    let [of_evidence, of_authority] = said.ped.unwrap();
+    believed(Signatory::Ped, &of_evidence, &evidence);
+    believed(Signatory::Ped, &of_authority, &authority);
+    believed(Signatory::Sink, &said.sink, &kept.sink);
     let row = store.act(act(1)).unwrap().unwrap();
     assert_eq!((row.source, row.vouched), (new_act(1).source, true));
     assert_eq!(row.destination, new_act(1).destination);

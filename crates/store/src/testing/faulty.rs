@@ -155,8 +155,8 @@ impl<S: Store> Store for FaultyStore<S> {
         self.read(S::open_acts)
     }
 
-    fn objects(&self, id: ActId) -> Result<Option<Vec<u8>>, StoreFault> {
-        self.read(|inner| inner.objects(id))
+    fn said(&self, id: ActId) -> Result<Option<SaidRow>, StoreFault> {
+        self.read(|inner| inner.said(id))
     }
 
     fn kept_answers(&self, until: Timestamp) -> Result<Vec<ActId>, StoreFault> {

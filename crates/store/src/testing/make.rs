@@ -11,7 +11,7 @@ use std::sync::Arc;
 use lychgate_keys::SigningKey;
 use lychgate_ledger::{Checkpoint, Hash, KeyName, SignedCheckpoint, VerifierKey};
 
-use crate::ledger::{HeadSigner, SignRefused};
+use crate::ledger::{GroupSigner, SignRefused, Signatory};
 use crate::row::Grant;
 use crate::txn::*;
 use crate::{Committed, Rejected, Store, StoreFault};
@@ -66,16 +66,21 @@ pub const ORIGIN: &str = "lychgate/test";
 #[derive(Debug)]
 pub struct TestSigner(SigningKey);
 
-impl HeadSigner for TestSigner {
+impl GroupSigner for TestSigner {
     fn sign_head(&self, size: u64, root: Hash) -> Result<Vec<u8>, SignRefused> {
         let head = Checkpoint::new(ORIGIN, size, root).unwrap();
         let signed = SignedCheckpoint::sign(head, &self.0).unwrap();
         Ok(signed.to_string().into_bytes())
     }
+
+    fn sign_batch(&self, by: Signatory, root: &Hash, size: u32) -> Result<[u8; 64], SignRefused> {
+        let key = SigningKey::from_seed(&[by as u8; 32]).unwrap();
+        Ok(key.sign_batch(root, size).unwrap())
+    }
 }
 
 /// The signer of the test stores.
-pub fn signer() -> Arc<dyn HeadSigner> {
+pub fn signer() -> Arc<dyn GroupSigner> {
     Arc::new(TestSigner(SigningKey::from_seed(&[5; 32]).unwrap()))
 }
 
@@ -84,6 +89,11 @@ pub fn log_key() -> VerifierKey {
     let public = SigningKey::from_seed(&[5; 32]).unwrap().public();
     let kind = lychgate_ledger::note::SignatureKind::Ed25519;
     VerifierKey::new(KeyName::new(ORIGIN).unwrap(), kind, public).unwrap()
+}
+
+/// A leaf that no other act has.
+pub fn leaf(n: u64, which: u8) -> LeafHash {
+    lychgate_ledger::leaf_hash(format!("{n} {which}").as_bytes())
 }
 
 pub fn entry(text: &str) -> Entry {
@@ -153,7 +163,11 @@ pub fn consume(n: u64) -> Dispatch {
         idempotency_key: Some(format!("key {n}")),
         approval: None,
         read_back: Some(b"read back".to_vec()),
-        objects: Some(b"evidence, authority, verification".to_vec()),
+        said: Some(Said {
+            objects: b"evidence, authority, verification".to_vec(),
+            ped: Some([leaf(n, 0), leaf(n, 1)]),
+            sink: leaf(n, 2),
+        }),
         now: at(2),
         receipts: vec![entry(&format!("dispatched {n}"))],
     }

@@ -108,8 +108,8 @@ impl Store for MemoryStore {
         self.look(|world| world.acts.values().filter(open).map(bare).collect())
     }
 
-    fn objects(&self, id: ActId) -> Result<Option<Vec<u8>>, StoreFault> {
-        self.look(|world| world.objects.get(&id).cloned())
+    fn said(&self, id: ActId) -> Result<Option<SaidRow>, StoreFault> {
+        self.look(|world| world.said.get(&id).cloned())
     }
 
     fn kept_answers(&self, until: Timestamp) -> Result<Vec<ActId>, StoreFault> {

@@ -66,6 +66,7 @@ macro_rules! conformance {
             answers::only_answers_that_are_kept_are_forgotten,
             answers::a_denial_says_whose_answer_was_given,
             answers::what_was_signed_is_kept,
+            answers::a_group_is_signed_together_and_believed_one_by_one,
             answers::acts_are_listed_by_state_and_in_order,
             heads::every_line_is_covered_by_a_signed_head,
             heads::a_head_is_seen_after_its_commit,

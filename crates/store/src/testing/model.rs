@@ -45,7 +45,7 @@ pub fn dump(store: &dyn Store) -> Dump {
             .collect(),
         objects: bare
             .iter()
-            .map(|row| store.objects(row.id).unwrap())
+            .map(|row| store.said(row.id).unwrap().map(|said| said.objects))
             .collect(),
         kept: store.kept_answers(at(u64::from(u32::MAX))).unwrap(),
         bare,

@@ -4,8 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use lychgate_core::id::{ActId, Nonce, TicketId};
+use lychgate_core::signed::{BatchPath, BatchPlace};
 use lychgate_core::{Code, State, Timestamp};
+use lychgate_ledger::Hash;
 
+use crate::ledger::Signatory;
 use crate::outcome::{Done, Rejected, Which};
 use crate::row::*;
 use crate::txn::*;
@@ -14,7 +17,7 @@ use crate::txn::*;
 pub(super) struct World {
     pub(super) held: ProtectedState,
     pub(super) acts: BTreeMap<ActId, ActRow>,
-    pub(super) objects: BTreeMap<ActId, Vec<u8>>,
+    pub(super) said: BTreeMap<ActId, SaidRow>,
     pub(super) tickets: BTreeMap<TicketId, TicketRow>,
     pub(super) used: BTreeSet<Nonce>,
     pub(super) revoked: BTreeMap<String, Timestamp>,
@@ -39,7 +42,7 @@ impl Default for World {
                 last_time,
             },
             acts: BTreeMap::new(),
-            objects: BTreeMap::new(),
+            said: BTreeMap::new(),
             tickets: BTreeMap::new(),
             used: BTreeSet::new(),
             revoked: BTreeMap::new(),
@@ -222,8 +225,8 @@ impl World {
             ticket.consumed_by = Some(txn.act);
         }
         self.used.insert(txn.nonce);
-        self.objects
-            .extend(txn.objects.map(|objects| (txn.act, objects)));
+        self.said
+            .extend(txn.said.map(|said| (txn.act, signed(said))));
         let row = self.row(txn.act)?;
         row.state = State::Dispatched;
         row.updated_at = at;
@@ -520,5 +523,32 @@ fn ticket_row(new: NewTicket, act: ActId, at: Timestamp) -> TicketRow {
         summary: Some(new.summary),
         display_bytes: new.display.len() as u64,
         display: Some(new.display),
+    }
+}
+
+/// Each transaction is a group of its own.
+fn signed(said: Said) -> SaidRow {
+    let sign = |by, leaves: &[LeafHash]| {
+        let size = u32::try_from(leaves.len()).unwrap();
+        let root = lychgate_ledger::root(leaves.iter().copied());
+        let signature = super::make::signer().sign_batch(by, &root, size).unwrap();
+        move |index: u32, path: Vec<Hash>| BatchSignature {
+            place: BatchPlace {
+                index,
+                size,
+                path: BatchPath(path),
+            },
+            signature,
+        }
+    };
+    let ped = said.ped.map(|leaves| {
+        let [evidence, authority] = leaves;
+        let signed = sign(Signatory::Ped, &leaves);
+        [signed(0, vec![authority.0]), signed(1, vec![evidence.0])]
+    });
+    SaidRow {
+        objects: said.objects,
+        ped,
+        sink: sign(Signatory::Sink, &[said.sink])(0, Vec::new()),
     }
 }
