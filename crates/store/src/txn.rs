@@ -11,6 +11,7 @@ use lychgate_core::{ConsequenceClass, Digest, Epochs, State, Timestamp};
 
 pub use lychgate_ledger::LeafHash;
 
+use crate::outcome::Rejected;
 use crate::row::Grant;
 
 /// One line for the record.
@@ -50,6 +51,8 @@ pub enum Txn {
     Revoke(Revoke),
     /// Moves the authority epoch.
     Rotate(Rotate),
+    /// Drops the bytes of old receipts.
+    Prune(Prune),
     /// Receipts only.
     Note(Note),
 }
@@ -378,6 +381,35 @@ pub struct Rotate {
     pub receipts: Vec<Entry>,
 }
 
+/// Drops the bytes of lines that were archived as entry bundles (C2SP tlog-tiles). Their leaf hashes and the whole tree
+/// stay, so no proof about any line, old or new, is lost; what a dropped line said, only the archive tells.
+///
+/// `from` and `below` are multiples of 256, at most 65,536 apart, and the record has all lines below `below`
+/// (`Malformed` otherwise). What is dropped already stays so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prune {
+    /// The first line.
+    pub from: u64,
+    /// One past the last line.
+    pub below: u64,
+    /// What time it is.
+    pub now: Timestamp,
+    /// For the record.
+    pub receipts: Vec<Entry>,
+}
+
+impl Prune {
+    /// The lines, when a record of `size` lines may be pruned so.
+    pub(crate) fn lines(&self, size: u64) -> Result<std::ops::Range<u64>, Rejected> {
+        let whole = self.from % BUNDLE == 0 && self.below % BUNDLE == 0;
+        let far = self.below.saturating_sub(self.from) > MOST_PRUNED;
+        if !whole || far || self.from > self.below || self.below > size {
+            return Err(Rejected::Malformed("no whole bundles of the record"));
+        }
+        Ok(self.from..self.below)
+    }
+}
+
 /// Receipts only: the gate started, stopped, or has something to note.
 ///
 /// A gate that starts settles what its predecessor left open with the other transactions, receipts and all: it reads
@@ -389,3 +421,8 @@ pub struct Note {
     /// For the record.
     pub receipts: Vec<Entry>,
 }
+
+/// Lines in an entry bundle.
+const BUNDLE: u64 = 256;
+/// Lines in one transaction: the writer serves others in between.
+const MOST_PRUNED: u64 = 65_536;

@@ -15,7 +15,9 @@ use super::column::{Fault, Stop, int, millis};
 use super::head::{Head, advance};
 use super::{dispatch, tickets};
 use crate::outcome::{Done, Rejected};
-use crate::txn::{Apply, Contradict, Deliver, Lapse, Refuse, Revoke, Rotate, Settle, Txn, Whose};
+use crate::txn::{
+    Apply, Contradict, Deliver, Lapse, Prune, Refuse, Revoke, Rotate, Settle, Txn, Whose,
+};
 
 /// One transaction.
 pub(super) fn transaction(
@@ -36,6 +38,7 @@ pub(super) fn transaction(
         Txn::Apply(txn) => apply(connection, head, txn),
         Txn::Revoke(txn) => revoke(connection, head, txn),
         Txn::Rotate(txn) => rotate(connection, head, txn),
+        Txn::Prune(txn) => prune(connection, head, txn),
         Txn::Note(txn) => head.finish(connection, txn.now, &[&txn.receipts]),
     }
 }
@@ -219,6 +222,14 @@ fn rotate(connection: &Connection, head: &mut Head, txn: &Rotate) -> Result<Done
     let mut next = *head.epochs();
     advance(&mut next.authority_epoch)?;
     *head.epochs() = next;
+    head.finish(connection, txn.now, &[&txn.receipts])
+}
+
+fn prune(connection: &Connection, head: &mut Head, txn: &Prune) -> Result<Done, Stop> {
+    let lines = txn.lines(head.record_len())?;
+    connection
+        .prepare_cached("UPDATE record SET bytes = NULL WHERE idx >= ?1 AND idx < ?2")?
+        .execute(params![int(lines.start)?, int(lines.end)?])?;
     head.finish(connection, txn.now, &[&txn.receipts])
 }
 

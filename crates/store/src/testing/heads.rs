@@ -9,8 +9,8 @@ use lychgate_ledger::{
 use super::Place;
 use super::make::*;
 use crate::row::HeadRow;
-use crate::txn::{Entry, Note, Txn};
-use crate::{Store, StoreTiles};
+use crate::txn::{Entry, Note, Prune, Txn};
+use crate::{Rejected, Store, StoreTiles};
 
 type Make<'m> = &'m mut dyn FnMut() -> Box<dyn Place>;
 
@@ -131,4 +131,41 @@ pub fn reopening_goes_on_with_the_same_tree(make: Make<'_>) {
         lychgate_ledger::root(leaves.iter().map(|row| row.leaf))
     );
     assert_eq!(store.frontier().unwrap().root(), *head.root());
+}
+
+pub fn pruned_lines_keep_their_proofs(make: Make<'_>) {
+    let place = make();
+    let store = place.open();
+    append(&*store, 700);
+    let prune = |from, below| {
+        Txn::Prune(Prune {
+            from,
+            below,
+            now: at(3),
+            receipts: vec![entry("pruned")],
+        })
+    };
+    for (from, below) in [(0, 255), (1, 256), (256, 0), (0, 768), (0, u64::MAX - 255)] {
+        let why = rejected(&*store, prune(from, below));
+        assert!(matches!(why, Rejected::Malformed(_)), "{from} {below}");
+    }
+    let before = store.record(0, usize::MAX).unwrap();
+    done(&*store, prune(0, 256));
+    done(&*store, prune(0, 512));
+    drop(store);
+    let store = place.open();
+    let size = store.record_len().unwrap();
+    let head = believed(&store.newest_head().unwrap().unwrap());
+    assert_eq!((size, head.size()), (702, 702));
+    let reader = TileReader::new(StoreTiles(&*store), size);
+    for (row, old) in store.record(0, 700).unwrap().iter().zip(before) {
+        assert_eq!(row.leaf, old.leaf);
+        assert_eq!(row.bytes, old.bytes.filter(|_| row.index >= 512));
+        if row.index % 51 == 0 {
+            let proof = inclusion_proof(row.index, size, &reader).unwrap();
+            verify_inclusion(&row.leaf, row.index, size, &proof, head.root()).unwrap();
+        }
+    }
+    let checked = check_tiles(size, head.root(), &StoreTiles(&*store)).unwrap();
+    assert_eq!(checked.without_bytes, 512);
 }

@@ -172,7 +172,7 @@ impl Store for MemoryStore {
                 .take(limit)
                 .map(|(index, line)| RecordRow {
                     index,
-                    bytes: Some(line.bytes.clone()),
+                    bytes: (!world.pruned.contains(&index)).then(|| line.bytes.clone()),
                     leaf: line.leaf,
                 })
                 .collect()

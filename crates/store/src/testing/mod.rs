@@ -72,6 +72,7 @@ macro_rules! conformance {
             heads::a_head_is_seen_after_its_commit,
             heads::every_line_and_every_growth_is_proved,
             heads::reopening_goes_on_with_the_same_tree,
+            heads::pruned_lines_keep_their_proofs,
             lasting::reopening_finds_everything,
             lasting::reopening_revives_nothing,
             lasting::dropping_writes_what_is_queued,

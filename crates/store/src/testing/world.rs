@@ -24,6 +24,7 @@ pub(super) struct World {
     pub(super) applied: Option<AppliedRow>,
     pub(super) record: Vec<Entry>,
     pub(super) heads: Vec<HeadRow>,
+    pub(super) pruned: BTreeSet<u64>,
 }
 
 impl Default for World {
@@ -49,6 +50,7 @@ impl Default for World {
             applied: None,
             record: Vec::new(),
             heads: Vec::new(),
+            pruned: BTreeSet::new(),
         }
     }
 }
@@ -82,6 +84,10 @@ impl World {
             Txn::Revoke(txn) => self.revoke(txn)?,
             Txn::Rotate(txn) => {
                 self.held.epochs.authority_epoch += 1;
+                (txn.now, txn.receipts)
+            }
+            Txn::Prune(txn) => {
+                self.pruned.extend(txn.lines(first_index)?);
                 (txn.now, txn.receipts)
             }
             Txn::Note(txn) => (txn.now, txn.receipts),
