@@ -401,7 +401,7 @@ pub struct Prune {
 impl Prune {
     /// The lines, when a record of `size` lines may be pruned so.
     pub(crate) fn lines(&self, size: u64) -> Result<std::ops::Range<u64>, Rejected> {
-        let whole = self.from % BUNDLE == 0 && self.below % BUNDLE == 0;
+        let whole = self.from.is_multiple_of(BUNDLE) && self.below.is_multiple_of(BUNDLE);
         let far = self.below.saturating_sub(self.from) > MOST_PRUNED;
         if !whole || far || self.from > self.below || self.below > size {
             return Err(Rejected::Malformed("no whole bundles of the record"));
