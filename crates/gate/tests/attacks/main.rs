@@ -8,6 +8,7 @@ mod approval;
 mod authority;
 mod calls;
 mod epochs;
+mod flood;
 mod forged;
 mod kept;
 mod lost;
