@@ -57,6 +57,22 @@ async def test_every_step_is_shown_and_can_be_proven(used: Lychgate, tmp_path: P
     assert changed != proof and not both.proven(changed, trust)
 
 
+async def test_a_receipt_holds_what_an_auditor_asks_for(used: Lychgate) -> None:
+    dispatched = of_kind(used, "dispatched")[0]["receipt"]
+    act = {"candidate_act_id", "candidate_act_digest", "arguments_commitment", "destination_commitment"}
+    assert act | {"tool_id", "function_id", "consequence_class"} <= dispatched["act"].keys()
+    wanted = {"at", "gate_id", "epochs", "policy_digest", "predicates", "state"}
+    wanted |= {"evidence_digest", "authority_id", "authority_digest", "effect_id", "enforcement", "isolation"}
+    assert wanted <= dispatched.keys()
+    assert len(dispatched["predicates"]) == 10 and all(dispatched["predicates"].values())
+    outcome = of_kind(used, "outcome")[0]["receipt"]
+    for name in ("authority_id", "effect_id"):
+        assert outcome[name] == dispatched[name], name
+    assert outcome["act"]["candidate_act_id"] == dispatched["act"]["candidate_act_id"]
+    [denied] = of_kind(used, "denied")
+    assert denied["receipt"]["code"].startswith("EF-") and "policy_digest" in denied["receipt"]
+
+
 async def test_an_opened_receipt_shows_where_it_went_and_a_closed_one_does_not(
     used: Lychgate, root: Path, tmp_path: Path
 ) -> None:
