@@ -35,5 +35,6 @@ pub use row::{
 pub use sqlite::{Options, SqliteStore};
 pub use txn::{
     Apply, Approval, Awaited, Contradict, Decide, Deliver, Dispatch, Entry, Escalate, Issue, Lapse,
-    Lapsed, LeafHash, NewAct, NewTicket, Note, Prune, Refuse, Revoke, Rotate, Said, Settle, Txn, Whose,
+    Lapsed, LeafHash, NewAct, NewTicket, Note, Prune, Refuse, Revoke, Rotate, Said, Settle, Txn,
+    Whose,
 };
