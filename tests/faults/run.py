@@ -16,8 +16,8 @@ from .stand import Stand
 
 # One strike of so many is made in the short run.
 SHORT = {"kills": 5, "errors": 45}
-CUTS = {"short": (16, 70), "full": (60, 500)}
-SHARDS = 4
+CUTS = {"short": (16, 70), "full": (60, 250)}
+SHARDS = 6
 
 
 def kill(folder: Path, seed: int, full: bool, shard: tuple[int, int]) -> kills.Report:

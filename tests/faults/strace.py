@@ -124,7 +124,8 @@ class Attached:
         deadline = time.monotonic() + 10
         while not self.on():
             if self.process.poll() is not None or time.monotonic() > deadline:
-                raise Unusable(f"strace does not attach: {self.process.stderr.read().decode()}")
+                said = self.process.stderr.read().decode().strip()
+                raise Unusable(f"strace does not attach (the gate closes itself to others; be root): {said}")
             time.sleep(0.002)
 
     def on(self) -> bool:
