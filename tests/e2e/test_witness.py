@@ -18,7 +18,7 @@ from pathlib import Path
 import peers
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from harness import BINARY, Lychgate
+from harness import BINARY, PASSPHRASE, Lychgate, until
 from test_verify import Both
 
 ORIGIN = "log.example/one"
@@ -198,6 +198,29 @@ def test_a_cosigned_head_of_the_gate_convinces_both_verifiers(
     assert not both.proven(canonical(proof), trust, witness=[asked.key])
     proof["checkpoint"] = note + line
     assert both.proven(canonical(proof), trust, witness=[asked.key])
+
+
+async def test_the_gate_has_its_heads_cosigned_and_mails_the_cosignature(
+    gate: Lychgate, notes: peers.Notes, root: Path, tmp_path: Path
+) -> None:
+    with witness(tmp_path, gate.json("ledger", "anchor")["log_key"]) as asked:
+        with gate.config.open("a") as file:
+            file.write(f'\n[ledger.witness.near]\nurl = "http://{asked.address}"\nkey = "{asked.key}"\n')
+        gate.run("apply", passphrase=PASSPHRASE)
+        gate.run("gate", "stop")
+        async with gate.client("notes") as client:
+            await client.call_tool("write_note", {"path": str(root / "a.txt"), "content": "a"})
+        [act] = gate.acts()
+        trust = gate.run("keys", "export").stdout.encode()
+        both = Both(tmp_path)
+
+        def mailed() -> bool:
+            proof = gate.run("ledger", "prove", act["id"]).stdout.encode()
+            assert both.proven(proof, trust)
+            return both.proven(proof, trust, witness=[asked.key])
+
+        until(mailed, "a cosigned head over the act")
+    assert gate.json("ledger", "verify")["whole"]
 
 
 def canonical(value: dict) -> bytes:

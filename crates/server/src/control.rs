@@ -80,7 +80,7 @@ async fn try_answer(door: &Arc<Door>, request: Request) -> Result<Response, Refu
         },
         Request::Records { from, limit } => ledger::records(door, from, limit)?,
         Request::Heads { from, limit } => ledger::heads(door, from, limit)?,
-        Request::Proof { index, open } => ledger::proof(door, index, open)?,
+        Request::Proof { index, open, head } => ledger::proof(door, index, open, head)?,
         request => change(door, request).await?,
     })
 }

@@ -145,6 +145,10 @@ pub enum Request {
         index: u64,
         /// Whether to open what it commits to.
         open: bool,
+        /// Under this head, a signed note, as a witness cosigned it; else under the newest.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(deserialize_with = "json::present")]
+        head: Option<Bytes>,
     },
 }
 

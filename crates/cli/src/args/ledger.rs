@@ -66,7 +66,8 @@ Examples:
   lychgate ledger prove 27a40c6e19d3 --open --out receipt.json
 
 Its reader checks it with `lychgate verify` or examples/verify.py, and your `lychgate keys export`.
-For an act it is the act's last receipt: what became of it.")]
+For an act it is the act's last receipt: what became of it. Where witnesses have cosigned a head over
+it, the proof is under that one.")]
 pub(crate) struct LedgerProve {
     /// A receipt's number, or an act by its id or how the id ends
     #[arg(value_name = "INDEX|ACT")]

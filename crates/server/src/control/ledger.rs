@@ -5,7 +5,7 @@ use lychgate_core::receipt::{Commitment, Receipt};
 use lychgate_gate::Gate;
 use lychgate_ledger::proof::{CommittedField, Opening};
 use lychgate_ledger::tree::inclusion_proof;
-use lychgate_ledger::{ReceiptProof, SignedCheckpoint, TileReader};
+use lychgate_ledger::{ReceiptProof, SignedCheckpoint, TileReader, leaf_hash, verify_inclusion};
 use lychgate_store::{ActRow, RecordRow, StoreTiles};
 
 use super::fault;
@@ -56,7 +56,13 @@ pub(super) fn heads(door: &Door, from: u64, limit: u32) -> Result<Response, Refu
 }
 
 /// A record with all it takes to believe it, opened for whoever may use the gate's socket when asked for.
-pub(super) fn proof(door: &Door, index: u64, open: bool) -> Result<Response, Refusal> {
+/// `head` is a note of the client's: the proof leads to its root or is none.
+pub(super) fn proof(
+    door: &Door,
+    index: u64,
+    open: bool,
+    head: Option<Bytes>,
+) -> Result<Response, Refusal> {
     let gate = door.gate();
     let store = gate.store();
     let no = |why: &str| Refusal::new(Class::Refused, format!("record {index} {why}"));
@@ -66,11 +72,31 @@ pub(super) fn proof(door: &Door, index: u64, open: bool) -> Result<Response, Ref
     let bytes = row
         .bytes
         .ok_or_else(|| no("was archived; its bytes are not here"))?;
-    let head = store.newest_head().map_err(fault)?;
-    let head = head.ok_or_else(|| no("is not under a signed head yet"))?;
-    let checkpoint = SignedCheckpoint::parse(&head.note).map_err(shown)?;
-    let reader = TileReader::new(StoreTiles(&**store), head.size);
-    let inclusion = inclusion_proof(index, head.size, &reader).map_err(shown)?;
+    let note = match head {
+        Some(note) => note.0,
+        None => {
+            let newest = store.newest_head().map_err(fault)?;
+            newest
+                .ok_or_else(|| no("is not under a signed head yet"))?
+                .note
+        }
+    };
+    let checkpoint = SignedCheckpoint::parse(&note).map_err(shown)?;
+    let size = checkpoint.checkpoint().size();
+    if index >= size || size > store.record_len().map_err(fault)? {
+        return Err(no("is not under that head"));
+    }
+    let reader = TileReader::new(StoreTiles(&**store), size);
+    let inclusion = inclusion_proof(index, size, &reader).map_err(shown)?;
+    let leaf = leaf_hash(&bytes);
+    verify_inclusion(
+        &leaf,
+        index,
+        size,
+        &inclusion,
+        checkpoint.checkpoint().root(),
+    )
+    .map_err(|why| no(&format!("does not lie under its head: {why}")))?;
     let receipt = String::from_utf8(bytes).map_err(|_| no("is not text"))?;
     let openings = if open {
         openings(gate, &receipt)?

@@ -173,6 +173,41 @@ pub(super) fn kept(
     })
 }
 
+/// The largest head over a record that witnesses cosigned, with all their lines, from the files beside the anchor. What
+/// is in them is nobody's word yet: the gate proves under it or refuses, and the reader verifies.
+pub(super) fn cosigned(index: u64, context: &Context<'_>) -> Outcome<Option<String>> {
+    if anchors().is_none() {
+        return Ok(None);
+    }
+    let file = file(context)?;
+    let (Some(folder), Some(stem)) = (file.path().parent(), file.path().file_stem()) else {
+        return Ok(None);
+    };
+    let beside = format!("{}.cosigned-", stem.to_string_lossy());
+    let mut heads: Vec<SignedCheckpoint> = Vec::new();
+    // None is there before a witness has answered.
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with(&beside) {
+            let bytes = read(&AnchorFile::at(entry.path()))?.unwrap_or_default();
+            heads.extend(SignedCheckpoint::parse(&bytes).ok());
+        }
+    }
+    heads.retain(|head| head.checkpoint().size() > index);
+    let Some(best) = heads.iter().max_by_key(|head| head.checkpoint().size()) else {
+        return Ok(None);
+    };
+    let mut note = best.to_string();
+    for other in &heads {
+        let lines = other.note().signatures().iter().map(ToString::to_string);
+        let new = |line: &String| !note.contains(line.as_str());
+        if other.note().text() == best.note().text() {
+            let lines = lines.filter(new).collect::<String>();
+            note.push_str(&lines);
+        }
+    }
+    Ok(Some(note))
+}
+
 /// The log's current key as a witness is told it.
 fn log_key(context: &Context<'_>) -> Outcome<Option<String>> {
     let folder = context.places.folder()?;

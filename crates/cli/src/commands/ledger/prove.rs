@@ -4,11 +4,12 @@ use lychgate_core::Timestamp;
 use lychgate_core::display::escape;
 use lychgate_core::id::ActId;
 use lychgate_core::receipt::Receipt;
+use lychgate_server::protocol::Bytes;
 use lychgate_server::{Request, Response};
 
-use super::receipt;
 use super::show::{kind, no_such};
 use super::source::{Kept, Source};
+use super::{anchor, receipt};
 use crate::args::LedgerProve;
 use crate::commands::{Context, acts};
 use crate::connection::{Connection, answer};
@@ -25,9 +26,12 @@ pub(super) fn run(args: &LedgerProve, context: &mut Context<'_>) -> Outcome {
         Ok(index) => (index, Vec::new()),
         Err(_) => of_act(args, &mut connection)?,
     };
+    // One that a witness has seen is worth more than the newest.
+    let head = anchor::cosigned(index, context)?;
     let request = Request::Proof {
         index,
         open: args.open,
+        head: head.map(|head| Bytes(head.into_bytes())),
     };
     let proof = answer!(connection.ask(&request)?, Response::Proof { proof } => proof.0)?;
     let bytes = [&proof[..], b"\n"].concat();
