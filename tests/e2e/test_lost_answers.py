@@ -56,8 +56,9 @@ def only_act(gate: Lychgate, state: str) -> dict:
     """Waits until the one act there is stands so."""
 
     def look() -> dict | None:
-        [act] = gate.acts()
-        return act if act["state"] == state else None
+        acts = gate.acts()
+        assert len(acts) <= 1, acts
+        return acts[0] if acts and acts[0]["state"] == state else None
 
     return until(look, f"an act that is {state}")
 
