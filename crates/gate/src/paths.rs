@@ -115,19 +115,17 @@ pub(crate) fn resolve(path: &Path) -> Option<PathBuf> {
     let mut missing: Vec<OsString> = Vec::new();
     let mut base = path.to_path_buf();
     loop {
-        // A dangling link exists as a name but not as a target: where it will lead is not known, so it is refused.
-        match (base.canonicalize(), base.symlink_metadata()) {
-            (Ok(real), _) => {
-                return Some(
-                    missing
-                        .iter()
-                        .rev()
-                        .fold(real, |path, name| path.join(name)),
-                );
+        // One look whether the name is there: following every name on the way costs a look each.
+        match base.symlink_metadata() {
+            Ok(_) => {
+                // A dangling link exists as a name but not as a target: where it will lead is not known, so it is
+                // refused.
+                let real = base.canonicalize().ok()?;
+                let names = missing.iter().rev();
+                return Some(names.fold(real, |path, name| path.join(name)));
             }
-            (Err(_), Ok(_)) => return None,
-            (Err(fault), Err(_)) if fault.kind() != std::io::ErrorKind::NotFound => return None,
-            (Err(_), Err(_)) => {}
+            Err(fault) if fault.kind() != std::io::ErrorKind::NotFound => return None,
+            Err(_) => {}
         }
         match base.components().next_back()? {
             Component::Normal(name) => missing.push(name.to_owned()),

@@ -30,6 +30,6 @@ pub use lone::lone_key;
 pub use ring::{KeyRing, NewKey, rotate};
 pub use role::{NotARole, Role};
 pub use seal::Sealer;
-pub use signing::{SigningKey, SystemEntropy, thumbprint};
+pub use signing::{DrawnEntropy, SigningKey, SystemEntropy, thumbprint};
 pub use trust::TrustBundle;
 pub use trusted::{TrustedKey, is_sound, verify_raw};

@@ -1,6 +1,7 @@
 //! An Ed25519 signing key and its id.
 
 use std::fmt;
+use std::sync::Mutex;
 
 use aws_lc_rs::rand;
 use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _};
@@ -8,7 +9,7 @@ use lychgate_core::digest::{b64, sha256};
 use lychgate_core::merkle::Hash;
 use lychgate_core::outside::{Entropy, NoEntropy};
 use lychgate_core::signed::{self, KeyId, Mark, Signed, pre_authentication_encoding};
-use zeroize::Zeroizing;
+use zeroize::{Zeroize as _, Zeroizing};
 
 use crate::KeyFault;
 
@@ -128,6 +129,59 @@ impl Entropy for SystemEntropy {
     }
 }
 
+/// The system's randomness, drawn a little ahead: an act needs some sixty bytes in several places, and each draw costs more
+/// than its bytes. What was given is wiped; nothing is given twice. Not for a process that forks and goes on in both.
+#[derive(Default)]
+pub struct DrawnEntropy(Mutex<Drawn>);
+
+struct Drawn {
+    bytes: Zeroizing<[u8; AHEAD]>,
+    /// From here on the bytes were not given yet.
+    next: usize,
+}
+
+impl Default for Drawn {
+    fn default() -> Self {
+        Self {
+            bytes: Zeroizing::new([0; AHEAD]),
+            next: AHEAD,
+        }
+    }
+}
+
+impl fmt::Debug for DrawnEntropy {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("DrawnEntropy")
+    }
+}
+
+impl Entropy for DrawnEntropy {
+    fn fill(&self, out: &mut [u8]) -> Result<(), NoEntropy> {
+        if out.len() > AHEAD {
+            return SystemEntropy.fill(out);
+        }
+        let mut drawn = self.0.lock().map_err(|_| NoEntropy)?;
+        if AHEAD - drawn.next < out.len() {
+            // INVARIANT: `next` stands at the end while drawing, so that a failed draw gives nothing old.
+            drawn.next = AHEAD;
+            SystemEntropy.fill(drawn.bytes.as_mut_slice())?;
+            drawn.next = 0;
+        }
+        let from = drawn.next;
+        let given = drawn
+            .bytes
+            .get_mut(from..from + out.len())
+            .ok_or(NoEntropy)?;
+        out.copy_from_slice(given);
+        given.zeroize();
+        drawn.next = from + out.len();
+        Ok(())
+    }
+}
+
+/// So many bytes are drawn at once.
+const AHEAD: usize = 1024;
+
 /// A public key's RFC 7638 thumbprint (its JWK form is RFC 8037's).
 #[must_use]
 pub fn thumbprint(public: &[u8; 32]) -> KeyId {
@@ -142,6 +196,24 @@ pub fn thumbprint(public: &[u8; 32]) -> KeyId {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
     use super::*;
+
+    #[test]
+    fn what_is_drawn_ahead_is_given_once() {
+        let entropy = DrawnEntropy::default();
+        let mut seen = std::collections::BTreeSet::new();
+        for length in (8..40).cycle().take(4000) {
+            let mut out = vec![0; length];
+            entropy.fill(&mut out).unwrap();
+            assert!(out.iter().any(|byte| *byte != 0));
+            assert!(seen.insert(out[..8].to_vec()), "given twice");
+            let drawn = entropy.0.lock().unwrap();
+            let given = &drawn.bytes[..drawn.next];
+            assert!(given.iter().all(|byte| *byte == 0), "not wiped");
+        }
+        let mut long = vec![0; 5000];
+        entropy.fill(&mut long).unwrap();
+        assert!(long.iter().filter(|byte| **byte == 0).count() < 100);
+    }
 
     #[test]
     fn the_thumbprint_is_rfc_8037_s_example() {

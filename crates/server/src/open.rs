@@ -7,7 +7,7 @@ use std::sync::Arc;
 use lychgate_core::receipt::Isolation;
 use lychgate_gate::ledger::{AnchorNote, Examined, examine};
 use lychgate_gate::{Current, Parts, RingSigner, SteadyClock};
-use lychgate_keys::{KeyRing, Role, Sealer, SystemEntropy, TrustBundle};
+use lychgate_keys::{DrawnEntropy, KeyRing, Role, Sealer, TrustBundle};
 use lychgate_ledger::KeyName;
 use lychgate_policy::Applied;
 use lychgate_store::{SqliteStore, Store};
@@ -98,7 +98,7 @@ impl StateFolder {
             trust,
             sealer,
             clock: Arc::new(clock),
-            entropy: Arc::new(SystemEntropy),
+            entropy: Arc::new(DrawnEntropy::default()),
             paths: Arc::new(LivePaths::new(&places)),
             isolation: options.isolation(),
             current,

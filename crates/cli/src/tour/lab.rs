@@ -14,7 +14,7 @@ use lychgate_core::{Timestamp, jcs, json};
 use lychgate_gate::first::first_receipts;
 use lychgate_gate::receipts::Standing;
 use lychgate_gate::{Current, Gate, Parts, RealPaths, RingSigner, SteadyClock, log_name};
-use lychgate_keys::{ApproverKey, KeyRing, Role, Sealer, SigningKey, SystemEntropy};
+use lychgate_keys::{ApproverKey, DrawnEntropy, KeyRing, Role, Sealer, SigningKey, SystemEntropy};
 use lychgate_policy::{Applied, Definition, Pins, load};
 use lychgate_server::StateFolder;
 use lychgate_store::{self as store, Committed, SqliteStore, Store, Txn};
@@ -119,7 +119,7 @@ impl Lab {
             trust,
             sealer,
             clock: Arc::clone(&clock) as Arc<dyn Clock>,
-            entropy: Arc::new(SystemEntropy),
+            entropy: Arc::new(DrawnEntropy::default()),
             paths: Arc::new(RealPaths::new([plan.state.to_owned()])),
             isolation: Isolation::SameUser,
             current,

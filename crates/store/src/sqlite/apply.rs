@@ -215,6 +215,8 @@ fn revoke(connection: &Connection, head: &mut Head, txn: &Revoke) -> Result<Done
             .execute(params![subject])?;
     }
     *head.epochs() = next;
+    // For whatever comes after it in the same group.
+    head.revokes |= !txn.add.is_empty();
     head.finish(connection, txn.now, &[&txn.receipts])
 }
 

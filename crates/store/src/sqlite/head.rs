@@ -16,6 +16,8 @@ pub(super) struct Head {
     pub(super) protected: ProtectedState,
     loaded: ProtectedState,
     record_len: u64,
+    /// Anything is revoked at all. Nearly always nothing is, and one look a group says so.
+    pub(super) revokes: bool,
     /// What the group appended, for the tree.
     leaves: Vec<LeafHash>,
     /// What the group says, signed.
@@ -38,6 +40,7 @@ impl Head {
             protected,
             loaded: protected,
             record_len,
+            revokes: revokes(connection)?,
             leaves: Vec::new(),
             batches: Batches::sign(txns, signer)?,
             moved: [0; 12],
@@ -161,6 +164,11 @@ pub(super) fn protected(connection: &Connection) -> Result<ProtectedState, Fault
         policy_digest: columns.digest_some("policy_digest")?,
         last_time: columns.time("last_time")?,
     })
+}
+
+fn revokes(connection: &Connection) -> Result<bool, Fault> {
+    let mut any = connection.prepare_cached("SELECT 1 FROM revoked LIMIT 1")?;
+    Ok(any.exists([])?)
 }
 
 /// How many lines the record has.
