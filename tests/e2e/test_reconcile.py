@@ -128,6 +128,14 @@ def test_dropped_before_anything_was_done(desk: Desk) -> None:
     assert desk.put()["result"]["content"][0]["text"] == "done"
     *_, retry = desk.gate.acts()
     assert (retry["state"], retry["retry_of"]) == ("effected", act)
+    shown = desk.gate.json("ledger", "show", "--from", "0", "--limit", "1000")["records"]
+    kinds = ("dispatched", "outcome")
+    attempts = {
+        (receipt["act"]["candidate_act_id"], receipt["kind"]): receipt["attempt"]
+        for receipt in (line["receipt"] for line in shown)
+        if receipt["kind"] in kinds
+    }
+    assert [attempts[id, kind] for id in (act, retry["id"]) for kind in kinds] == [1, 1, 2, 2]
     [first, second] = desk.puts()
     key = "dev.lychgate/idempotency-key"
     assert first["_meta"][key] == second["_meta"][key]

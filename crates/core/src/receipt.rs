@@ -4,6 +4,8 @@
 //! destination, the recipient) stands in it as a salted [`Commitment`]; the salt stays in the store and is opened only
 //! for someone entitled to it.
 
+use std::num::NonZeroU32;
+
 use serde::{Deserialize, Serialize};
 
 use crate::act::{SourceType, Version};
@@ -84,6 +86,10 @@ pub struct Receipt {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(deserialize_with = "json::present")]
     pub retry_of: Option<ActId>,
+    /// Which attempt at the effect this is: 1 for a first act, one more for each along `retry_of`. Of dispatched acts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
+    pub attempt: Option<NonZeroU32>,
     /// The escalation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(deserialize_with = "json::present")]

@@ -26,6 +26,7 @@ use crate::receipts::Standing;
 use crate::reconcile::DoubtsHeld;
 use crate::rotate::NewKeys;
 use crate::session::{Peer, Session};
+use crate::throttle::Throttles;
 use crate::twins::Twins;
 
 /// The gate. One per state folder; everything that decides or permits goes through it.
@@ -48,6 +49,7 @@ pub struct Gate {
     /// What a retry may name: acts that reconciliation found without effect, and rounds that wait for input.
     predecessors: Mutex<Predecessors>,
     doubts: DoubtsHeld,
+    throttles: Throttles,
     observer: Observer,
     closing: watch::Sender<bool>,
     broken: AtomicBool,
@@ -119,6 +121,7 @@ impl Gate {
             control: tokio::sync::Mutex::default(),
             predecessors: Mutex::default(),
             doubts: DoubtsHeld::default(),
+            throttles: Throttles::default(),
             observer: Observer::default(),
             closing: watch::Sender::new(false),
             broken: AtomicBool::new(false),
@@ -222,12 +225,15 @@ impl Gate {
     /// # Errors
     /// EF-080 when there is no randomness.
     pub fn connect(&self, server: &str, peer: Peer) -> Result<Arc<Session>, Code> {
+        self.session(server, Some(peer))
+    }
+
+    fn session(&self, server: &str, peer: Option<Peer>) -> Result<Arc<Session>, Code> {
+        let now = self.now();
         let random = ten(self.entropy()).map_err(|_| Code::FailClosed)?;
-        Ok(Session::new(
-            HolderId::new(self.now(), random),
-            server.to_owned(),
-            peer,
-        ))
+        let holder = HolderId::new(now, random);
+        let denials = self.throttles.of(peer.map(|peer| peer.uid), server, now);
+        Ok(Session::new(holder, server.to_owned(), peer, denials))
     }
 
     /// A connection of the gate's own agent to `server`, for look-ups: what it may call is what the catalogue reads back
@@ -236,9 +242,7 @@ impl Gate {
     /// # Errors
     /// EF-080 when there is no randomness.
     pub fn connect_own(&self, server: &str) -> Result<Arc<Session>, Code> {
-        let random = ten(self.entropy()).map_err(|_| Code::FailClosed)?;
-        let holder = HolderId::new(self.now(), random);
-        Ok(Session::own(holder, server.to_owned()))
+        self.session(server, None)
     }
 
     /// Resolves when the gate must end: it was asked to, or its store can no longer be believed.

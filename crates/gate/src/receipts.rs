@@ -1,5 +1,7 @@
 //! How the gate writes receipts: each step's, hashed by the worker that takes the step.
 
+use std::num::NonZeroU32;
+
 use lychgate_core::act::{CandidateAct, Destination, SourceType};
 use lychgate_core::evidence::Predicates;
 use lychgate_core::id::{ActId, AuthorityId, EffectId, EvidenceId, GateId, TicketId};
@@ -35,6 +37,8 @@ pub(crate) struct Facts {
     pub(crate) effect: Option<EffectId>,
     pub(crate) idempotency_key: Option<String>,
     pub(crate) retry_of: Option<ActId>,
+    /// Of a dispatched act.
+    pub(crate) attempt: Option<NonZeroU32>,
     pub(crate) ticket: Option<TicketId>,
     /// Equal calls are held against it (PROFILE §5).
     pub(crate) watched: bool,
@@ -70,6 +74,7 @@ impl Facts {
             effect: row.effect,
             idempotency_key: row.idempotency_key.clone(),
             retry_of: row.retry_of,
+            attempt: None,
             ticket: row.ticket,
             watched: row.twin.is_some(),
         }
@@ -107,6 +112,7 @@ impl Draft {
             effect_id: None,
             idempotency_key: None,
             retry_of: None,
+            attempt: None,
             ticket_id: None,
             approver_key: None,
             enforcement: Enforcement::Finality,
@@ -129,6 +135,7 @@ impl Draft {
         draft.0.effect_id = facts.effect;
         draft.0.idempotency_key.clone_from(&facts.idempotency_key);
         draft.0.retry_of = facts.retry_of;
+        draft.0.attempt = facts.attempt;
         draft.0.ticket_id = facts.ticket;
         draft
     }
@@ -218,7 +225,12 @@ impl Gate {
     /// What the store knows of an act.
     pub(crate) fn facts_of(&self, row: &ActRow) -> Facts {
         let destination = self.destination_of(row);
-        Facts::of_row(row, destination.as_deref())
+        let mut facts = Facts::of_row(row, destination.as_deref());
+        if row.effect.is_some() {
+            let chain = self.chain(row.id, row.retry_of);
+            facts.attempt = chain.ok().map(|chain| chain.attempt);
+        }
+        facts
     }
 
     /// Where an act goes or went: its canonical `destination` object. `None` when none was resolved, or the row's

@@ -29,27 +29,25 @@ pub struct Session {
     peer: Option<Peer>,
     count: AtomicU64,
     gone: AtomicBool,
-    denials: Throttle,
+    /// Shared by all connections of this user to this server.
+    denials: Arc<Throttle>,
 }
 
 impl Session {
-    pub(crate) fn new(holder: HolderId, server: String, peer: Peer) -> Arc<Self> {
-        Self::make(holder, server, Some(peer))
-    }
-
-    /// The gate's own.
-    pub(crate) fn own(holder: HolderId, server: String) -> Arc<Self> {
-        Self::make(holder, server, None)
-    }
-
-    fn make(holder: HolderId, server: String, peer: Option<Peer>) -> Arc<Self> {
+    /// A client's; without a peer, the gate's own.
+    pub(crate) fn new(
+        holder: HolderId,
+        server: String,
+        peer: Option<Peer>,
+        denials: Arc<Throttle>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             holder,
             server,
             peer,
             count: AtomicU64::new(0),
             gone: AtomicBool::new(false),
-            denials: Throttle::default(),
+            denials,
         })
     }
 

@@ -6,6 +6,7 @@ mod kit;
 use std::time::Duration;
 
 use kit::{ANSWER, Kit, MAIL, Went, denied, dispatched};
+use lychgate_core::receipt::ReceiptKind;
 use lychgate_core::{Code, State};
 use lychgate_gate::{End, Recovered, Unknown, Verdict};
 use lychgate_store::{Store, TicketState};
@@ -61,6 +62,18 @@ async fn dispatched_without_an_outcome_is_indeterminate_and_holds_equal_calls_ba
         row(&kit, act).idempotency_key
     );
     assert_eq!(kit.effects.count(), 3);
+    // The first act's outcome is what the next gate made of it: it too says which attempt it was.
+    for (of, attempt) in [(act, 1), (retry, 2), (fresh, 1)] {
+        for kind in [ReceiptKind::Dispatched, ReceiptKind::Outcome] {
+            let receipts = kit.receipts();
+            let told = receipts.iter().find(|receipt| {
+                receipt.kind == kind
+                    && receipt.act.as_ref().map(|part| part.candidate_act_id) == Some(of)
+            });
+            let told = told.unwrap().attempt.map(std::num::NonZeroU32::get);
+            assert_eq!(told, Some(attempt), "{kind:?}");
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,5 +1,6 @@
 //! Evidence, then authority: what an ALLOW consists of (draft §8.2, §12.2).
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,8 +33,9 @@ impl Gate {
                     (Ok(evidence), Ok(authority)) => (evidence, authority.leaf),
                     _ => return Err(Box::new((held, Code::FailClosed))),
                 };
-                let first_of_chain = match self.first_of_chain(&held) {
-                    Ok(first) => first,
+                let act = held.act.candidate_act_id;
+                let chain = match self.chain(act, held.predecessor.act()) {
+                    Ok(chain) => chain,
                     Err(code) => return Err(Box::new((held, code))),
                 };
                 let fresh = Fresh {
@@ -45,7 +47,7 @@ impl Gate {
                     predicates,
                     approval,
                     retry_of: held.predecessor.act(),
-                    first_of_chain,
+                    chain,
                     vouched: held.vouched,
                     salt: held.salt,
                 };
@@ -160,20 +162,32 @@ impl Gate {
         })
     }
 
-    /// The first act of the chain of retries this act belongs to.
-    fn first_of_chain(&self, held: &HeldAct) -> Result<ActId, Code> {
-        let mut first = held.predecessor.act().unwrap_or(held.act.candidate_act_id);
+    /// Where an act stands in the chain of retries it belongs to.
+    pub(crate) fn chain(&self, act: ActId, retry_of: Option<ActId>) -> Result<Chain, Code> {
+        let mut chain = Chain {
+            first: act,
+            attempt: NonZeroU32::MIN,
+        };
+        let mut earlier = retry_of;
         for _ in 0..LONGEST_CHAIN {
-            if first == held.act.candidate_act_id {
-                return Ok(first);
-            }
-            match self.row(first)?.retry_of {
-                Some(earlier) => first = earlier,
-                None => return Ok(first),
-            }
+            let Some(one) = earlier.filter(|one| *one != act) else {
+                break;
+            };
+            chain.first = one;
+            chain.attempt = chain.attempt.saturating_add(1);
+            earlier = self.row(one)?.retry_of;
         }
-        Ok(first)
+        Ok(chain)
     }
+}
+
+/// An act's place among those that repeat each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Chain {
+    /// The first act.
+    pub(crate) first: ActId,
+    /// Which attempt this act is: 1 for the first.
+    pub(crate) attempt: NonZeroU32,
 }
 
 /// A chain of retries this long has stopped being one.

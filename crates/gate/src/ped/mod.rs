@@ -17,6 +17,7 @@ use lychgate_store as store;
 use zeroize::Zeroizing;
 
 use self::denial::No;
+pub(crate) use self::issue::Chain;
 use crate::approval::{License, Question};
 use crate::gate::Gate;
 use crate::hold::HeldAct;

@@ -29,7 +29,7 @@ impl Gate {
         current: &Arc<Current>,
     ) -> Result<Dispatched, SinkRefusal> {
         let first = match &presented.origin {
-            Origin::Fresh(fresh) => fresh.first_of_chain,
+            Origin::Fresh(fresh) => fresh.chain.first,
             Origin::Stored => presented.act.candidate_act_id,
         };
         let key = live.idempotent.then(|| idempotency_key(first));
@@ -119,10 +119,18 @@ impl Gate {
                 effect: None,
                 idempotency_key: None,
                 retry_of: fresh.retry_of,
+                attempt: Some(fresh.chain.attempt),
                 ticket: fresh.approval.map(|approval| approval.ticket),
                 watched: fresh.new_act.twin.is_some(),
             },
-            Origin::Stored => self.facts_of(&self.row(act.candidate_act_id)?),
+            Origin::Stored => {
+                let row = self.row(act.candidate_act_id)?;
+                let attempt = self.chain(row.id, row.retry_of)?.attempt;
+                Facts {
+                    attempt: Some(attempt),
+                    ..self.facts_of(&row)
+                }
+            }
         };
         facts.authority = Some(verified.grant.authority);
         facts.effect = Some(effect);

@@ -23,6 +23,7 @@ use lychgate_store as store;
 pub use self::objects::Objects;
 pub use self::permit::{Attempt, Begun, Effect, End, NotSent, Permit, Unknown};
 use crate::gate::Gate;
+use crate::ped::Chain;
 
 /// One sink: the component that would really perform the effects of one endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,7 +108,7 @@ pub(crate) struct Fresh {
     pub(crate) predicates: Predicates,
     pub(crate) approval: Option<store::Approval>,
     pub(crate) retry_of: Option<ActId>,
-    pub(crate) first_of_chain: ActId,
+    pub(crate) chain: Chain,
     pub(crate) vouched: bool,
     pub(crate) salt: Salt,
 }
