@@ -6,6 +6,7 @@ use std::time::Duration;
 use lychgate_core::id::ActId;
 use lychgate_core::receipt::ReceiptKind;
 use lychgate_core::{Code, State};
+use lychgate_ledger::report::CONTRADICTS;
 use lychgate_store as store;
 
 use crate::gate::Gate;
@@ -268,7 +269,6 @@ fn reconciled(state: State) -> bool {
 }
 
 const AGREES: &str = "a late answer agrees with the reconciliation";
-const CONTRADICTS: &str = "a late answer contradicts the reconciliation";
 /// How often, and how far apart, an outcome is offered to a store that has too much to do.
 const MOST_TRIES: usize = 20;
 const BETWEEN_TRIES: Duration = Duration::from_millis(50);

@@ -11,6 +11,7 @@
 //! - [`witness`]: asking for a cosignature, and when to give one (tlog-witness)
 //! - [`proof`]: a receipt with all it takes to believe it, in one file
 //! - [`audit`]: the whole record against every head that was ever signed
+//! - [`report`]: what an operator is to measure, computed from the record (draft §5.10)
 //! - [`fuzz`]: what must hold for any bytes whatever
 
 pub mod audit;
@@ -19,6 +20,7 @@ pub mod fuzz;
 pub mod hash;
 pub mod note;
 pub mod proof;
+pub mod report;
 pub mod tiles;
 pub mod tree;
 pub mod witness;
