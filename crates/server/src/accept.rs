@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use lychgate_core::Digest;
 use lychgate_core::id::GateId;
 use lychgate_core::outside::{Clock as _, ten};
 use lychgate_core::signed::KeyId;
+use lychgate_core::{Digest, Timestamp};
 use lychgate_gate::ledger::{Acceptance, Difference, Examined, acceptance_receipt, examine};
 use lychgate_gate::receipts::Standing;
 use lychgate_gate::{RingSigner, SteadyClock};
@@ -16,7 +16,9 @@ use lychgate_store::{
     self as store, Committed, HeadRow, Lapse, Rotate, SqliteStore, Store, TicketState, Txn,
 };
 
-use crate::anchor::AnchorFile;
+use crate::accepted::Accepted;
+use crate::anchor::{AnchorFile, Anchors};
+use crate::elsewhere::{self, Found, Place};
 use crate::open::{OpenOptions, read_current};
 use crate::state::{StateFault, StateFolder, approver_of};
 
@@ -25,9 +27,9 @@ use crate::state::{StateFault, StateFolder, approver_of};
 pub struct Contradiction {
     /// How they differ.
     pub difference: Difference,
-    /// Where the anchor is.
-    pub place: PathBuf,
-    /// Its bytes.
+    /// What keeps the head that the record contradicts.
+    pub place: Place,
+    /// That head's bytes, a signed note.
     pub anchor: Vec<u8>,
     /// The record's newest signed head; size 0 and no note when the record is empty.
     pub head: HeadRow,
@@ -55,8 +57,8 @@ pub enum Decision {
 }
 
 impl StateFolder {
-    /// How the record contradicts its anchor; `None` when it does not, or there is no anchor. Takes no lock and changes
-    /// nothing: a gate that runs has compared already.
+    /// How the record contradicts its anchors or what witnesses have of it, the first of them; `None` when it does not.
+    /// Takes no lock and changes nothing: a gate that runs has compared already. Blocks while witnesses are asked.
     ///
     /// # Errors
     /// When the folder is not fit, or anything in it cannot be read.
@@ -84,8 +86,17 @@ impl StateFolder {
             let read = file.read().map_err(StateFault::io("read", file.path()))?;
             let Some(anchor) = read else { continue };
             if let Examined::Differs(difference) = examine(database, trust, &log, Some(&anchor))? {
-                found = Some((difference, file.path().to_owned(), anchor));
+                let place = Place::Anchor(file.path().to_owned());
+                found = Some((difference, place, anchor));
                 break;
+            }
+        }
+        if found.is_none() {
+            let kept = elsewhere::gather(&anchors, &current.applied, &log);
+            let accepted = Accepted::read(self)?;
+            let compared = elsewhere::compare(database, trust, &log, kept, &accepted)?;
+            if let Found::Differs(difference, kept) = compared {
+                found = Some((*difference, kept.place, kept.note));
             }
         }
         let Some((difference, place, anchor)) = found else {
@@ -106,7 +117,8 @@ impl StateFolder {
 
     //= PROFILE §10: consumed, spent and denied do not come back after a restore, and the decision is a receipt
     /// Goes on with a record that its anchor contradicts. The record gets a receipt of it for ever, every live ticket
-    /// lapses, the authority epoch moves, the contradicted anchor is kept beside a new one. Returns where it is kept.
+    /// lapses, the authority epoch moves, the contradicted anchor is kept beside a new one; of a witness, which forgets
+    /// nothing, what it showed is kept with the decision. Returns where it is kept.
     ///
     /// What the lost lines said cannot be brought back: revocations, and acts whose effects they recorded.
     ///
@@ -137,6 +149,7 @@ impl StateFolder {
         };
         let what = Acceptance {
             difference: &found.difference,
+            place: found.place.word(),
             anchor: &found.anchor,
             head: &found.head.note,
             size: found.head.size,
@@ -148,15 +161,47 @@ impl StateFolder {
         commit(&database, Txn::Lapse(live_tickets(&database, now)?))?;
         let receipts = vec![receipt];
         commit(&database, Txn::Rotate(Rotate { now, receipts }))?;
-        let file = AnchorFile::at(found.place);
+        self.put_away(&found, decision, &database, now)
+    }
+
+    /// Keeps the contradicted head where it contradicts no more.
+    fn put_away(
+        &self,
+        found: &Contradiction,
+        decision: &Decision,
+        database: &SqliteStore,
+        now: Timestamp,
+    ) -> Result<PathBuf, StateFault> {
+        let Some(path) = found.place.file() else {
+            let verdict = match decision {
+                Decision::Signed(verdict) => Some(verdict.as_ref().clone()),
+                Decision::Unsigned(_) => None,
+            };
+            let accepted = Accepted::read(self)?;
+            return accepted.add(self, &found.anchor, &found.head.note, verdict);
+        };
+        let file = AnchorFile::at(path.to_owned());
         let aside = file
             .set_aside(now)
             .map_err(StateFault::io("move", file.path()))?;
-        if let Some(head) = database.newest_head()? {
+        if matches!(found.place, Place::Anchor(_))
+            && let Some(head) = database.newest_head()?
+        {
             let written = file.write(&head);
             written.map_err(StateFault::io("write", file.path()))?;
         }
         Ok(aside)
+    }
+
+    /// The anchors of the applied configuration, for whoever reads them. Takes no lock and changes nothing.
+    ///
+    /// # Errors
+    /// When the folder is not fit, or its configuration cannot be read.
+    pub fn anchors(&self, options: &OpenOptions) -> Result<Anchors, StateFault> {
+        self.check()?;
+        let database = SqliteStore::open_reading(&self.database())?;
+        let (current, _) = read_current(&database)?;
+        Ok(options.anchors_of(&self.read_log_name()?, &current.applied))
     }
 
     pub(crate) fn open_store(&self, signer: RingSigner) -> Result<SqliteStore, StateFault> {
@@ -176,7 +221,7 @@ fn check(
     found: &Contradiction,
     decision: &Decision,
     trust: &TrustBundle,
-    now: lychgate_core::Timestamp,
+    now: Timestamp,
 ) -> Result<(Option<KeyId>, Reason), StateFault> {
     match decision {
         Decision::Signed(verdict) => {
@@ -191,7 +236,7 @@ fn check(
     }
 }
 
-fn live_tickets(database: &dyn Store, now: lychgate_core::Timestamp) -> Result<Lapse, StateFault> {
+fn live_tickets(database: &dyn Store, now: Timestamp) -> Result<Lapse, StateFault> {
     let mut lapse = Lapse::at(now);
     for state in [TicketState::Pending, TicketState::Approved] {
         let rows = database.tickets(Some(state), usize::MAX)?;

@@ -100,9 +100,12 @@ impl AnchorFile {
     /// # Errors
     /// What the system says.
     pub(crate) fn set_aside(&self, at: Timestamp) -> io::Result<PathBuf> {
+        let extension = self.path.extension().unwrap_or_default().to_string_lossy();
+        let of = extension.strip_prefix(COSIGNED).unwrap_or_default();
+        let dash = if of.is_empty() { "" } else { "-" };
         let aside = self
             .path
-            .with_extension(format!("contradicted-{}", at.as_millis()));
+            .with_extension(format!("contradicted-{of}{dash}{}", at.as_millis()));
         fs::rename(&self.path, &aside)?;
         if let Some(folder) = self.path.parent() {
             File::open(folder)?.sync_all()?;
@@ -141,8 +144,30 @@ impl Anchors {
             .chars()
             .filter(|c| c.is_ascii_alphanumeric())
             .collect();
-        let path = file.path.with_extension(format!("cosigned-{name}"));
+        let path = file.path.with_extension(format!("{COSIGNED}{name}"));
         replace(&path, note)
+    }
+
+    /// The heads that witnesses cosigned, beside the first anchor; by name. None where there is no such folder.
+    pub fn cosigned(&self) -> Vec<AnchorFile> {
+        let first = self.0.first().map(AnchorFile::path);
+        let place = first.and_then(|path| Some((path.parent()?, path.file_stem()?)));
+        let Some((folder, stem)) = place else {
+            return Vec::new();
+        };
+        let beside = format!("{}.{COSIGNED}", stem.to_string_lossy());
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let mut found: Vec<PathBuf> = entries
+            .filter(|entry| {
+                let name = entry.file_name();
+                let name = name.to_string_lossy();
+                // One that is being written is no head yet.
+                name.starts_with(&beside) && !name.ends_with(NEXT)
+            })
+            .map(|entry| entry.path())
+            .collect();
+        found.sort();
+        found.into_iter().map(AnchorFile::at).collect()
     }
 
     /// Puts a head in the place of all of them, as [`AnchorFile::write`].
@@ -159,14 +184,14 @@ impl Anchors {
 }
 
 /// A whole new file in the place of the old one, or the old one still.
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
         .create(folder)?;
     let mut next = path.as_os_str().to_owned();
-    next.push(".new");
+    next.push(NEXT);
     // Left over from a gate that was killed; this gate is the only one.
     match fs::remove_file(&next) {
         Ok(()) => {}
@@ -220,6 +245,10 @@ async fn write(file: Arc<Anchors>, head: Option<HeadRow>) -> io::Result<()> {
     done.await.map_err(io::Error::other)?
 }
 
+/// How the files of cosigned heads end, before the witness' name.
+const COSIGNED: &str = "cosigned-";
+/// What a file that is being written ends with.
+const NEXT: &str = ".new";
 /// Between two writes.
 const PAUSE: Duration = Duration::from_millis(250);
 /// The longest anchor: a checkpoint with many cosignatures.

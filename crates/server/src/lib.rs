@@ -4,6 +4,8 @@
 //! - [`state`]: the state folder: made whole or not at all, opened by one gate at a time
 //! - [`anchor`]: the record's newest head, kept elsewhere
 //! - `cosign`: showing the record's heads to witnesses
+//! - [`elsewhere`]: heads that others have of the record, before the gate starts
+//! - `accepted`: those a person has decided about
 //! - [`accept`]: going on with a record that its anchor contradicts
 //! - [`open`]: everything in it, for the one gate
 //! - [`reserved`]: the places no sink may touch (PROFILE §10)
@@ -19,10 +21,12 @@
 //! - [`witness`]: `lychgate witness`, which cosigns other people's logs
 
 pub mod accept;
+mod accepted;
 pub mod anchor;
 pub mod client;
 mod control;
 mod cosign;
+pub mod elsewhere;
 pub mod frame;
 mod link;
 mod listen;

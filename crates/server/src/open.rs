@@ -12,7 +12,9 @@ use lychgate_ledger::KeyName;
 use lychgate_policy::Applied;
 use lychgate_store::{SqliteStore, Store};
 
-use crate::anchor::{AnchorFile, Anchors};
+use crate::accepted::Accepted;
+use crate::anchor::Anchors;
+use crate::elsewhere::{self, Found, Place};
 use crate::reserved::{LivePaths, Places};
 use crate::state::{Lock, StateFault, StateFolder};
 
@@ -81,7 +83,7 @@ impl StateFolder {
         let database = self.open_store(signer)?;
         let (current, clock) = read_current(&database)?;
         let anchors = options.anchors_of(&log, &current.applied);
-        let anchor_note = self.examine(&database, &trust, &log, &anchors)?;
+        let anchor_note = self.examine(&database, &trust, &log, &anchors, &current.applied)?;
         let places = Places {
             state: self.path().to_owned(),
             anchors: anchors
@@ -112,22 +114,23 @@ impl StateFolder {
     }
 
     //= PROFILE §10: nothing starts on a store that its anchor contradicts, and an anchor that is gone is not silent
-    /// Compares the record with its anchors, or with itself where there is none.
+    /// Compares the record with its anchors, or with itself where there is none, and with the heads that witnesses have.
     fn examine(
         &self,
         database: &SqliteStore,
         trust: &TrustBundle,
         log: &KeyName,
         anchors: &Anchors,
+        applied: &Applied,
     ) -> Result<Option<AnchorNote>, StateFault> {
-        let contradicted = |difference, anchor: Option<&AnchorFile>| StateFault::Contradicted {
+        let contradicted = |difference, place: String| StateFault::Contradicted {
             difference: Box::new(difference),
             record: self.database(),
-            anchor: anchor.map(|anchor| anchor.path().to_owned()),
+            place,
             approver: trust.current(Role::Approver).is_some(),
         };
         if let Examined::Differs(difference) = examine(database, trust, log, None)? {
-            return Err(contradicted(difference, None));
+            return Err(contradicted(difference, "its own newest head".to_owned()));
         }
         let mut note = None;
         for anchor in anchors.files() {
@@ -137,13 +140,22 @@ impl StateFolder {
             };
             match examine(database, trust, log, bytes.as_deref())? {
                 Examined::Differs(difference) => {
-                    return Err(contradicted(difference, Some(anchor)));
+                    let place = Place::Anchor(anchor.path().to_owned());
+                    return Err(contradicted(difference, place.to_string()));
                 }
                 Examined::Missing => note = note.or(Some(AnchorNote::Missing)),
                 Examined::First | Examined::Agrees => {}
             }
         }
-        Ok(note)
+        let kept = elsewhere::gather(anchors, applied, log);
+        let accepted = Accepted::read(self)?;
+        match elsewhere::compare(database, trust, log, kept, &accepted)? {
+            Found::Agrees => Ok(note),
+            Found::Unproven => Ok(note.or(Some(AnchorNote::Unproven))),
+            Found::Differs(difference, kept) => {
+                Err(contradicted(*difference, kept.place.to_string()))
+            }
+        }
     }
 }
 

@@ -379,7 +379,7 @@ fn make_folder(path: &Path, all: bool) -> Result<(), StateFault> {
         .map_err(StateFault::io("create", path))
 }
 
-fn sync_folder(path: &Path) -> Result<(), StateFault> {
+pub(crate) fn sync_folder(path: &Path) -> Result<(), StateFault> {
     File::open(path)
         .and_then(|folder| folder.sync_all())
         .map_err(StateFault::io("sync", path))

@@ -14,9 +14,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use lychgate_core::Timestamp;
 use lychgate_core::display::escape;
 use lychgate_core::outside::Clock;
+use lychgate_core::{Digest, Timestamp};
 use lychgate_gate::SteadyClock;
 use lychgate_keys::{KeyFault, SigningKey, lone_key};
 use lychgate_ledger::note::{NotAKeyName, NotAVerifierKey, SignatureKind};
@@ -238,6 +238,25 @@ impl Witness {
         }
     }
 
+    /// The head of a log that was cosigned last, whole: what its owner cannot take back. It is public; a log may ask before
+    /// it goes on.
+    fn latest(&self, path: &str) -> Answer {
+        let memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.logs.keys().find(|origin| latest_path(origin) == path);
+        match known.map(|origin| memory.head(origin)) {
+            Some(Ok(Some(head))) => Answer {
+                status: 200,
+                body: head.to_string(),
+                size: false,
+            },
+            Some(Ok(None)) | None => Answer::plain(404, "nothing was cosigned of this log"),
+            Some(Err(fault)) => {
+                (self.report)(&format!("a head cannot be read: {fault}"));
+                Answer::plain(500, "it cannot be read")
+            }
+        }
+    }
+
     fn cosign(&self, request: &AddCheckpoint, memory: &mut Memory) -> Answer {
         let mut signed = request.checkpoint.clone();
         let seconds = self.clock.now().as_millis() / 1000;
@@ -260,6 +279,13 @@ impl Witness {
     }
 }
 
+/// Where a witness of ours shows the head that it cosigned last of a log. No part of tlog-witness: others answer 404.
+pub(crate) fn latest_path(origin: &str) -> String {
+    let digest = Digest::sha256(origin.as_bytes());
+    format!("{LATEST}{}", digest.to_base64url())
+}
+
+const LATEST: &str = "/checkpoint/";
 const MOST_AT_ONCE: usize = 64;
 const PATIENCE: Duration = Duration::from_secs(10);
 const BREATH: Duration = Duration::from_millis(50);

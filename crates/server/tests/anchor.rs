@@ -10,6 +10,7 @@
 mod support;
 
 use std::fs;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -24,6 +25,7 @@ use lychgate_keys::verdict::{AnchorObject, AnchorVerdict, Reason};
 use lychgate_keys::{ApproverKey, KeyRing, TrustBundle};
 use lychgate_ledger::{Finding, Frontier, LeafHash, leaf_hash};
 use lychgate_server::accept::{Contradiction, Decision};
+use lychgate_server::elsewhere::Place as Keeper;
 use lychgate_server::{OpenOptions, Opened, StateFault, StateFolder};
 use lychgate_store::testing::make::{self, boxed, done};
 use lychgate_store::{GroupSigner, Rejected, Store, TicketState, Txn, txn};
@@ -89,7 +91,11 @@ impl Place {
     }
 
     fn copy(&self) -> PathBuf {
-        let to = self.world.root().join("copy");
+        self.copy_to("copy")
+    }
+
+    fn copy_to(&self, name: &str) -> PathBuf {
+        let to = self.world.root().join(name);
         copy(self.state().path(), &to);
         to
     }
@@ -177,12 +183,19 @@ impl Place {
     }
 }
 
+/// Without a process: what is forked meanwhile would hold another test's lock for a moment.
 fn copy(from: &Path, to: &Path) {
-    let done = std::process::Command::new("cp")
-        .arg("-a")
-        .args([from, to])
-        .status();
-    assert!(done.unwrap().success());
+    fs::create_dir(to).unwrap();
+    fs::set_permissions(to, fs::metadata(from).unwrap().permissions()).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &to);
+        } else if entry.file_type().unwrap().is_file() {
+            fs::copy(entry.path(), &to).unwrap();
+        }
+    }
 }
 
 fn receipts(store: &dyn Store) -> Vec<Receipt> {
@@ -542,7 +555,7 @@ fn a_second_anchor_is_kept_and_compared_too() {
     fs::remove_dir_all(place.options.anchors.as_ref().unwrap()).unwrap();
     assert!(matches!(place.finding(), Finding::RolledBack { .. }));
     let found = place.contradiction().unwrap();
-    assert_eq!(found.place, second);
+    assert_eq!(found.place.file(), Some(second.as_path()));
     let verdict = Decision::Signed(Box::new(place.verdict(&found)));
     place
         .state()
@@ -550,6 +563,184 @@ fn a_second_anchor_is_kept_and_compared_too() {
         .unwrap();
     place.session(1, true);
     place.open().unwrap();
+}
+
+/// A witness that shows one head to everybody; `None`: it takes the connection and says nothing.
+fn witness(listener: std::net::TcpListener, head: Option<Vec<u8>>) {
+    std::thread::spawn(move || {
+        let mut silent = Vec::new();
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let Some(head) = &head else {
+                silent.push(stream);
+                continue;
+            };
+            let mut asked = [0; 4096];
+            let read = stream.read(&mut asked).unwrap();
+            assert!(read == 0 || asked[..read].starts_with(b"GET /checkpoint/"));
+            let length = head.len();
+            let start = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n");
+            // Some have gone: they asked before there was anybody to answer.
+            let _ = stream.write_all(start.as_bytes());
+            let _ = stream.write_all(head);
+        }
+    });
+}
+
+/// A place whose configuration names a witness, and its listener.
+fn witnessed(approver: Option<&[u8]>) -> (Place, std::net::TcpListener) {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let to = listener.local_addr().unwrap();
+    let table =
+        format!("[ledger.witness.near]\nurl = \"http://{to}\"\nkey = \"wit+00000000+BAAA\"\n");
+    let world = World::with(approver, |text| format!("{text}\n{table}"));
+    (Place::of(world), listener)
+}
+
+/// Folder, anchor and all else on this disk as they were, and the head that was signed since.
+fn restored_whole(place: &Place) -> Vec<u8> {
+    let anchors = place.options.anchors.clone().unwrap();
+    let kept = place.world.root().join("kept-anchors");
+    let copied = place.copy();
+    copy(&anchors, &kept);
+    place.session(4, true);
+    let newest = place.open().unwrap().parts.store.newest_head().unwrap();
+    place.restore(&copied);
+    fs::remove_dir_all(&anchors).unwrap();
+    copy(&kept, &anchors);
+    newest.unwrap().note
+}
+
+#[test]
+fn a_folder_restored_with_its_anchor_is_told_by_the_witness() {
+    for approver in [Some(PASSPHRASE), None] {
+        let (place, listener) = witnessed(approver);
+        let head = restored_whole(&place);
+        witness(listener, Some(head.clone()));
+        assert!(matches!(place.finding(), Finding::RolledBack { .. }));
+        let said = place.open().map(drop).unwrap_err().to_string();
+        assert!(
+            said.contains("EF-080") && said.contains("witness `near`"),
+            "{said}"
+        );
+
+        let found = place.contradiction().unwrap();
+        assert_eq!(found.place, Keeper::Witness("near".to_owned()));
+        assert_eq!(
+            (&found.anchor, found.needs_approver),
+            (&head, approver.is_some())
+        );
+        let reason = Reason::try_from("restored from Monday's backup").unwrap();
+        let accept = |decision| place.state().accept_anchor(&place.options, &decision);
+        if approver.is_some() {
+            let unsigned = accept(Decision::Unsigned(reason));
+            assert!(matches!(unsigned, Err(StateFault::NotAccepted)));
+            let mut other = found.clone();
+            other.head.note.push(b'x');
+            let other = Decision::Signed(Box::new(place.verdict(&other)));
+            assert!(matches!(accept(other), Err(StateFault::NotAccepted)));
+            place.finding();
+            accept(Decision::Signed(Box::new(place.verdict(&found)))).unwrap();
+        } else {
+            accept(Decision::Unsigned(reason)).unwrap();
+        }
+        let told = receipts(place.open().unwrap().parts.store.as_ref());
+        let told = told
+            .iter()
+            .filter(|one| one.kind == ReceiptKind::AnchorAccepted);
+        let told: Vec<_> = told.filter_map(|one| one.detail.as_deref()).collect();
+        assert!(
+            told.len() == 1 && told[0].starts_with("rolled_back witness:"),
+            "{told:?}"
+        );
+        // The witness says the same for ever, and nobody is asked again.
+        place.session(9, true);
+        place.open().unwrap();
+        assert_eq!(place.contradiction(), None);
+    }
+}
+
+#[test]
+fn a_decision_is_of_use_for_its_own_record_and_with_its_signature_alone() {
+    let (place, listener) = witnessed(Some(PASSPHRASE));
+    let older = place.world.root().join("older");
+    copy(place.state().path(), &older);
+    place.session(2, true);
+    let head = restored_whole(&place);
+    witness(listener, Some(head));
+    let found = place.contradiction().unwrap();
+    let verdict = Decision::Signed(Box::new(place.verdict(&found)));
+    let kept = place
+        .state()
+        .accept_anchor(&place.options, &verdict)
+        .unwrap();
+    let decided = fs::read(&kept).unwrap();
+    place.open().unwrap();
+    // In a folder from before the decided record it covers nothing.
+    fs::remove_dir_all(place.options.anchors.as_ref().unwrap()).unwrap();
+    let accepted = place.copy_to("accepted");
+    place.restore(&older);
+    fs::write(&kept, &decided).unwrap();
+    place.finding();
+    // Nor without the approver's signature.
+    place.restore(&accepted);
+    place.open().unwrap();
+    let text = String::from_utf8(decided).unwrap();
+    let at = text.find(r#""signature":""#).unwrap() + 13;
+    let other = if &text[at..=at] == "A" { "B" } else { "A" };
+    fs::write(&kept, format!("{}{other}{}", &text[..at], &text[at + 1..])).unwrap();
+    place.finding();
+    fs::write(&kept, "[]").unwrap();
+    place.finding();
+}
+
+#[test]
+fn a_cosigned_head_beside_the_anchor_is_compared_and_put_away() {
+    let place = Place::new();
+    let head = restored_whole(&place);
+    let anchors = place.open().unwrap().anchors;
+    let cosigned = anchors.files()[0].path().with_extension("cosigned-near");
+    fs::write(&cosigned, &head).unwrap();
+    assert!(matches!(place.finding(), Finding::RolledBack { .. }));
+    let found = place.contradiction().unwrap();
+    assert_eq!(found.place, Keeper::Cosigned(cosigned.clone()));
+    let verdict = Decision::Signed(Box::new(place.verdict(&found)));
+    let aside = place
+        .state()
+        .accept_anchor(&place.options, &verdict)
+        .unwrap();
+    assert_eq!(fs::read(aside).unwrap(), head);
+    assert!(!cosigned.exists());
+    assert_eq!(place.open().unwrap().anchor_note, None);
+}
+
+#[test]
+fn what_no_key_of_the_log_signed_is_a_line_and_no_refusal() {
+    let theirs = Place::new();
+    let theirs = theirs
+        .open()
+        .unwrap()
+        .parts
+        .store
+        .newest_head()
+        .unwrap()
+        .unwrap();
+    let (place, listener) = witnessed(Some(PASSPHRASE));
+    let name = place.state().read_log_name().unwrap();
+    let text = String::from_utf8(theirs.note).unwrap();
+    let (_, rest) = text.split_once('\n').unwrap();
+    witness(listener, Some(format!("{name}\n{rest}").into_bytes()));
+    let opened = place.open().unwrap();
+    assert_eq!(opened.anchor_note, Some(AnchorNote::Unproven));
+    assert_eq!(place.contradiction(), None);
+    // One that takes the connection and keeps still holds up a start for a second, and no longer.
+    let (place, listener) = witnessed(Some(PASSPHRASE));
+    witness(listener, None);
+    assert_eq!(place.open().unwrap().anchor_note, None);
+    // And one that is not there at all for nothing.
+    let (place, listener) = witnessed(Some(PASSPHRASE));
+    drop(listener);
+    assert_eq!(place.open().unwrap().anchor_note, None);
 }
 
 #[test]

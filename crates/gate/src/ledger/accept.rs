@@ -25,8 +25,9 @@ pub fn acceptance_receipt(
     Draft::new(standing, ReceiptKind::AnchorAccepted, at, epochs)
         .approver(what.approver.cloned())
         .detail(format!(
-            "{} anchor:{} record:{}:{} reason:{}",
+            "{} {}:{} record:{}:{} reason:{}",
             what.difference.word(),
+            what.place,
             digest(what.anchor),
             what.size,
             digest(what.head),
@@ -40,7 +41,9 @@ pub fn acceptance_receipt(
 pub struct Acceptance<'a> {
     /// How record and anchor differ.
     pub difference: &'a Difference,
-    /// The anchor's bytes.
+    /// What kept the head that the record contradicts: `anchor`, `cosigned`, `witness`.
+    pub place: &'static str,
+    /// That head's bytes.
     pub anchor: &'a [u8],
     /// The record's newest signed head.
     pub head: &'a [u8],

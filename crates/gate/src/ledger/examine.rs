@@ -74,18 +74,7 @@ pub fn examine(
     log: &KeyName,
     anchor: Option<&[u8]>,
 ) -> Result<Examined, StoreFault> {
-    let keys = ledger_keys(trust, log.as_str());
-    let ours = |note: &[u8]| -> Result<VerifiedCheckpoint, Difference> {
-        let unreadable = |fault: &dyn std::fmt::Display| Difference::Unreadable(fault.to_string());
-        let signed = SignedCheckpoint::parse(note).map_err(|fault| unreadable(&fault))?;
-        let origin = signed.checkpoint().origin();
-        if origin != log.as_str() {
-            return Err(Difference::OtherLog(origin.to_owned()));
-        }
-        signed
-            .verify(&keys, &[])
-            .map_err(|_| Difference::UnknownKey)
-    };
+    let ours = believer(trust, log);
     let newest = store.newest_head()?;
     let own = newest.as_ref().map(|head| ours(&head.note));
     if matches!(own, Some(Err(_))) {
@@ -109,38 +98,89 @@ pub fn examine(
     }))
 }
 
+/// How a record contradicts one head of it that is kept elsewhere, the bytes of a signed checkpoint: as [`examine`], for
+/// that head alone and without reading lines. Only [`Difference::Record`] is proven by a key of this log.
+///
+/// # Errors
+/// When the store cannot be read.
+pub fn contradicts(
+    store: &dyn Store,
+    trust: &TrustBundle,
+    log: &KeyName,
+    note: &[u8],
+) -> Result<Option<Difference>, StoreFault> {
+    let ours = believer(trust, log);
+    let head = match ours(note) {
+        Ok(head) => head,
+        Err(difference) => return Ok(Some(difference)),
+    };
+    let size = store.record_len()?;
+    let found = against(store, size, head.checkpoint(), |head| ours(&head.note).ok())?;
+    Ok(found.map(Difference::Record))
+}
+
+/// Tells a head of this log, signed by a key of its own, from everything else.
+fn believer(
+    trust: &TrustBundle,
+    log: &KeyName,
+) -> impl Fn(&[u8]) -> Result<VerifiedCheckpoint, Difference> {
+    let keys = ledger_keys(trust, log.as_str());
+    let log = log.as_str().to_owned();
+    move |note| {
+        let signed = SignedCheckpoint::parse(note)
+            .map_err(|fault| Difference::Unreadable(fault.to_string()))?;
+        let origin = signed.checkpoint().origin();
+        if origin != log {
+            return Err(Difference::OtherLog(origin.to_owned()));
+        }
+        signed
+            .verify(&keys, &[])
+            .map_err(|_| Difference::UnknownKey)
+    }
+}
+
 fn compare(
     store: &dyn Store,
     anchored: &Checkpoint,
     believed: impl Fn(&HeadRow) -> Option<VerifiedCheckpoint>,
 ) -> Result<Option<Finding>, StoreFault> {
     let size = store.record_len()?;
-    let reader = TileReader::new(StoreTiles(store), size);
-    let found = against_anchor(size, &reader, anchored)
-        .map_err(|fault| StoreFault::Record(fault.to_string()))?;
-    if let Some(found) = found {
-        let Finding::Rewritten { from, to } = found else {
-            return Ok(Some(found));
-        };
-        // The log's own head of that size tells a log that told two stories from lines changed without its key.
-        let heads = store.heads(to, 2)?;
-        let own = heads.iter().find_map(&believed);
-        return Ok(Some(
-            match own.as_ref().map(VerifiedCheckpoint::checkpoint) {
-                Some(own) if own.size() == to && own.root() != anchored.root() => Finding::Forked {
-                    size: to,
-                    one: *own.root(),
-                    other: *anchored.root(),
-                },
-                Some(_) => Finding::Resealed { from, to },
-                None => Finding::Rewritten { from, to },
-            },
-        ));
+    if let Some(found) = against(store, size, anchored, &believed)? {
+        return Ok(Some(found));
     }
     if let Some(fork) = two_of_one_size(store, anchored.size(), believed)? {
         return Ok(Some(fork));
     }
     tail(store, anchored.size(), size)
+}
+
+/// One head against the tree over the record.
+fn against(
+    store: &dyn Store,
+    size: u64,
+    anchored: &Checkpoint,
+    believed: impl Fn(&HeadRow) -> Option<VerifiedCheckpoint>,
+) -> Result<Option<Finding>, StoreFault> {
+    let reader = TileReader::new(StoreTiles(store), size);
+    let found = against_anchor(size, &reader, anchored)
+        .map_err(|fault| StoreFault::Record(fault.to_string()))?;
+    let Some(Finding::Rewritten { from, to }) = found else {
+        return Ok(found);
+    };
+    // The log's own head of that size tells a log that told two stories from lines changed without its key.
+    let heads = store.heads(to, 2)?;
+    let own = heads.iter().find_map(&believed);
+    Ok(Some(
+        match own.as_ref().map(VerifiedCheckpoint::checkpoint) {
+            Some(own) if own.size() == to && own.root() != anchored.root() => Finding::Forked {
+                size: to,
+                one: *own.root(),
+                other: *anchored.root(),
+            },
+            Some(_) => Finding::Resealed { from, to },
+            None => Finding::Rewritten { from, to },
+        },
+    ))
 }
 
 /// Two heads of one size since the anchor, both signed by the log.

@@ -11,6 +11,6 @@ mod note;
 mod sign;
 
 pub use accept::{Acceptance, acceptance_receipt};
-pub use examine::{Difference, Examined, examine};
+pub use examine::{Difference, Examined, contradicts, examine};
 pub use note::AnchorNote;
 pub use sign::{RingSigner, log_name};

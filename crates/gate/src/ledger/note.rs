@@ -19,6 +19,8 @@ pub enum AnchorNote {
     Unwritable,
     /// A witness has cosigned a record that this one does not go on from.
     Contradicted,
+    /// A witness shows a head that no known key of this log signed, or there is one beside the anchor.
+    Unproven,
     /// A witness does not answer; said once, until it does again.
     Silent,
 }
@@ -32,6 +34,9 @@ impl AnchorNote {
             Self::Unwritable => "anchor: cannot be written",
             Self::Contradicted => {
                 "witness: has cosigned a record that this one does not go on from"
+            }
+            Self::Unproven => {
+                "witness: a head at start is not proven to be of this record; nothing follows"
             }
             Self::Silent => "witness: does not answer",
         }

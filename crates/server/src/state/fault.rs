@@ -110,9 +110,8 @@ pub enum StateFault {
     },
     /// The record is not the one its anchor saw.
     #[error(
-        "EF-080: {difference} (record `{}`{}); the gate does not start, and nothing was repaired: restore the newest state folder, or go on with this one, for ever visibly, with `lychgate ledger anchor --accept --reason R`{}",
+        "EF-080: {difference} (record `{}`, {place}); the gate does not start, and nothing was repaired: restore the newest state folder, or go on with this one, for ever visibly, with `lychgate ledger anchor --accept --reason R`{}",
         record.display(),
-        anchor.as_ref().map(|anchor| format!(", anchor `{}`", anchor.display())).unwrap_or_default(),
         if *approver { ", which asks for the approver's passphrase" } else { "; this gate has no approver, so whoever owns the folder decides" }
     )]
     Contradicted {
@@ -120,8 +119,8 @@ pub enum StateFault {
         difference: Box<Difference>,
         /// The store.
         record: PathBuf,
-        /// The anchor, when there is one.
-        anchor: Option<PathBuf>,
+        /// What keeps the head that it contradicts, or the record itself.
+        place: String,
         /// Whether there is an approver.
         approver: bool,
     },

@@ -1,17 +1,20 @@
-//! The witness' HTTP/1.1: `POST /add-checkpoint`, one request a connection.
+//! The witness' HTTP/1.1: `POST /add-checkpoint`, and of our own `GET /checkpoint/<log>`, one request a connection.
 
 use std::sync::Arc;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use super::{Answer, Witness};
+use super::{Answer, LATEST, Witness};
 
 /// Answers one request and closes.
 pub(super) async fn answer(witness: Arc<Witness>, mut stream: TcpStream) {
     let answer = match request(&mut stream).await {
-        Ok(body) => {
-            let work = move || witness.add_checkpoint(&body);
+        Ok(asked) => {
+            let work = move || match asked {
+                Asked::Add(body) => witness.add_checkpoint(&body),
+                Asked::Latest(path) => witness.latest(&path),
+            };
             let done = tokio::task::spawn_blocking(work).await;
             done.unwrap_or_else(|_| Answer::plain(500, "an internal fault"))
         }
@@ -34,8 +37,16 @@ pub(super) async fn answer(witness: Arc<Witness>, mut stream: TcpStream) {
     }
 }
 
-/// The body of the one request that is answered; else what to say instead, or nothing when there is nobody to say it to.
-async fn request(stream: &mut TcpStream) -> Result<Vec<u8>, Option<Answer>> {
+/// The one request that is answered.
+enum Asked {
+    /// To cosign what this body holds.
+    Add(Vec<u8>),
+    /// For the head that was cosigned last, by its path.
+    Latest(String),
+}
+
+/// The request; else what to say instead, or nothing when there is nobody to say it to.
+async fn request(stream: &mut TcpStream) -> Result<Asked, Option<Answer>> {
     let mut bytes = Vec::new();
     let head = loop {
         if let Some(end) = bytes.windows(4).position(|end| end == b"\r\n\r\n") {
@@ -50,6 +61,9 @@ async fn request(stream: &mut TcpStream) -> Result<Vec<u8>, Option<Answer>> {
     let mut body = rest.get(4..).unwrap_or_default().to_vec();
     let head = std::str::from_utf8(head).map_err(|_| Answer::plain(400, "not HTTP"))?;
     let head = Head::read(head)?;
+    if let Some(path) = head.latest {
+        return Ok(Asked::Latest(path));
+    }
     if head.expects {
         let go_on = stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await;
         go_on.map_err(|_| None)?;
@@ -59,7 +73,7 @@ async fn request(stream: &mut TcpStream) -> Result<Vec<u8>, Option<Answer>> {
     }
     // No second request is read on a connection; what follows is nobody's.
     body.truncate(head.length);
-    Ok(body)
+    Ok(Asked::Add(body))
 }
 
 async fn more(stream: &mut TcpStream, bytes: &mut Vec<u8>) -> Result<(), Option<Answer>> {
@@ -78,6 +92,8 @@ async fn more(stream: &mut TcpStream, bytes: &mut Vec<u8>) -> Result<(), Option<
 struct Head {
     length: usize,
     expects: bool,
+    /// The path of a head that is asked for; there is no body then.
+    latest: Option<String>,
 }
 
 impl Head {
@@ -90,11 +106,19 @@ impl Head {
         if !version.starts_with("HTTP/1.") {
             return Err(Answer::plain(505, "HTTP/1.1 is spoken here"));
         }
-        if *target != "/add-checkpoint" {
+        let latest = target.starts_with(LATEST);
+        if !latest && *target != "/add-checkpoint" {
             return Err(Answer::plain(404, "there is only /add-checkpoint"));
         }
-        if *method != "POST" {
-            return Err(Answer::plain(405, "only POST is answered"));
+        if *method != if latest { "GET" } else { "POST" } {
+            return Err(Answer::plain(405, "not with this method"));
+        }
+        if latest {
+            return Ok(Self {
+                length: 0,
+                expects: false,
+                latest: Some((*target).to_owned()),
+            });
         }
         let mut length = None;
         let mut expects = false;
@@ -120,7 +144,11 @@ impl Head {
         if length > MOST_BODY {
             return Err(Answer::plain(413, "the body is too long"));
         }
-        Ok(Self { length, expects })
+        Ok(Self {
+            length,
+            expects,
+            latest: None,
+        })
     }
 }
 
@@ -158,14 +186,18 @@ mod tests {
             Ok(Head {
                 length: 12,
                 expects,
+                latest: None,
             })
         };
         assert_eq!(of(good), head(false));
         assert_eq!(of(&format!("{good}\nExpect: 100-continue")), head(true));
+        let asked = of("GET /checkpoint/x HTTP/1.1\nHost: x").unwrap();
+        assert_eq!(asked.latest.as_deref(), Some("/checkpoint/x"));
         for (text, status) in [
             ("POST /add-checkpoint HTTP/1.1\nHost: x", 411),
             ("GET /add-checkpoint HTTP/1.1\nContent-Length: 1", 405),
             ("POST /other HTTP/1.1\nContent-Length: 1", 404),
+            ("POST /checkpoint/x HTTP/1.1\nContent-Length: 1", 405),
             ("POST /add-checkpoint HTTP/2\nContent-Length: 1", 505),
             ("POST /add-checkpoint\nContent-Length: 1", 400),
             ("POST /add-checkpoint HTTP/1.1\nContent-Length: +1", 400),

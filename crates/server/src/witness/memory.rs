@@ -96,6 +96,15 @@ impl Memory {
         self.latest.get(origin).copied()
     }
 
+    /// That head as it was kept.
+    pub(super) fn head(&self, origin: &str) -> Result<Option<SignedCheckpoint>, MemoryFault> {
+        if !self.latest.contains_key(origin) {
+            return Ok(None);
+        }
+        let file = format!("{}.checkpoint", name(origin));
+        read(&self.folder.join(HEADS).join(file)).map(Some)
+    }
+
     /// Keeps a head; it is on stable storage when this returns. After a failure nothing is kept any more, because nobody
     /// knows what the disk holds.
     pub(super) fn keep(&mut self, signed: &SignedCheckpoint) -> Result<(), MemoryFault> {
@@ -116,7 +125,7 @@ impl Memory {
 
     fn write(&self, signed: &SignedCheckpoint) -> Result<(), MemoryFault> {
         let folder = self.folder.join(HEADS);
-        let path = folder.join(format!("{}.checkpoint", name(signed)));
+        let path = folder.join(format!("{}.checkpoint", name(signed.checkpoint().origin())));
         let next = path.with_extension("new");
         match fs::remove_file(&next) {
             Err(fault) if fault.kind() != io::ErrorKind::NotFound => {
@@ -142,7 +151,10 @@ impl Memory {
         let folder = self.folder.join("forks");
         let text = signed.to_string();
         let digest = Digest::sha256(text.as_bytes()).to_base64url();
-        let path = folder.join(format!("{}.{digest}.checkpoint", name(signed)));
+        let path = folder.join(format!(
+            "{}.{digest}.checkpoint",
+            name(signed.checkpoint().origin())
+        ));
         let mut builder = DirBuilder::new();
         builder.recursive(true).mode(0o700);
         let many = || fs::read_dir(&folder).map_or(0, Iterator::count) >= MOST_FORKS;
@@ -164,8 +176,8 @@ impl Memory {
 }
 
 /// The file's name of a log.
-fn name(signed: &SignedCheckpoint) -> String {
-    Digest::sha256(signed.checkpoint().origin().as_bytes()).to_base64url()
+fn name(origin: &str) -> String {
+    Digest::sha256(origin.as_bytes()).to_base64url()
 }
 
 fn read(path: &Path) -> Result<SignedCheckpoint, MemoryFault> {

@@ -4,12 +4,13 @@ use lychgate_core::act::Version;
 use lychgate_core::digest::b64;
 use lychgate_core::display::escape;
 use lychgate_keys::verdict::{AnchorVerdict, Reason};
-use lychgate_keys::{Role, TrustBundle};
+use lychgate_keys::{Role, SigningKey, TrustBundle};
 use lychgate_ledger::note::SignatureKind;
 use lychgate_ledger::{SignedCheckpoint, VerifiedCheckpoint, VerifierKey};
 use lychgate_server::OpenOptions;
 use lychgate_server::accept::{Contradiction, Decision};
-use lychgate_server::anchor::AnchorFile;
+use lychgate_server::anchor::{AnchorFile, Anchors};
+use lychgate_server::elsewhere::Place;
 use serde_json::json;
 
 use super::source::believed;
@@ -31,7 +32,7 @@ pub(super) fn run(args: &LedgerAnchor, context: &mut Context<'_>) -> Outcome {
         let found = found.ok_or_else(|| {
             Stop::refused("the record agrees with its anchor; there is nothing to accept")
         })?;
-        return accept(args, &found, &options, context);
+        return accept(args, found, &options, context);
     }
     let file = file(context)?;
     let head = head(&file)?;
@@ -44,6 +45,7 @@ pub(super) fn run(args: &LedgerAnchor, context: &mut Context<'_>) -> Outcome {
             "log_key": log_key(context)?,
             "agrees": found.is_none(),
             "difference": found.as_ref().map(|found| found.difference.word()),
+            "contradicted_by": found.as_ref().map(|found| found.place.word()),
         }));
     } else {
         let key = log_key(context)?;
@@ -57,11 +59,13 @@ pub(super) fn run(args: &LedgerAnchor, context: &mut Context<'_>) -> Outcome {
     }
     match found {
         Some(found) => {
-            let why = escape(&found.difference.to_string());
-            Err(
-                Stop::refused(format!("the anchor contradicts the record: {why}"))
-                    .try_this(WAY_OUT),
-            )
+            let (what, why) = (found.place.to_string(), found.difference.to_string());
+            let message = format!(
+                "the {} contradicts the record: {}",
+                escape(&what),
+                escape(&why)
+            );
+            Err(Stop::refused(message).try_this(WAY_OUT))
         }
         None => Ok(()),
     }
@@ -103,9 +107,11 @@ fn show(
     )]);
 }
 
+/// Goes on in spite of everything that contradicts the record: one decision, one receipt, for each head. Of a folder that was
+/// restored whole that is its anchor, and what each witness has.
 fn accept(
     args: &LedgerAnchor,
-    found: &Contradiction,
+    first: Contradiction,
     options: &OpenOptions,
     context: &mut Context<'_>,
 ) -> Outcome {
@@ -117,80 +123,102 @@ fn accept(
     }
     let reason = args.reason.clone().unwrap_or_default();
     let reason = Reason::try_from(reason).map_err(|fault| Stop::usage(fault.to_string()))?;
-    let why = escape(&found.difference.to_string());
     context
         .terminal
         .note(&[bold("The record is not the one its anchor saw")]);
-    context.terminal.note(&[text(format!("  {why}"))]);
     context.terminal.note(&[dim(
         "  What the lost receipts said is gone with them: denials, revocations, effects. Tickets lapse.",
     )]);
-    let decision = if found.needs_approver {
+    let key = if first.needs_approver {
         let descriptor = args.passphrase.passphrase_fd.into();
-        let key = approver::open(&context.places.approver()?, descriptor)?;
-        let (anchor, head) = found.digests();
-        let verdict = approver::sign(&key, |mark| AnchorVerdict {
-            version: Version::V1,
-            object_type: Default::default(),
-            anchor,
-            head,
-            reason,
-            at: now(),
-            mark,
-        })?;
-        Decision::Signed(Box::new(verdict))
+        Some(approver::open(&context.places.approver()?, descriptor)?)
     } else {
-        Decision::Unsigned(reason)
+        None
     };
     let folder = context.places.folder()?;
-    let aside = folder.accept_anchor(options, &decision);
-    let aside = aside.map_err(state_fault)?;
-    context.terminal.line(&[
-        styled(Style::Green, "✓ "),
-        text("the gate goes on with this record; a receipt says so for ever"),
-    ]);
-    context.terminal.line(&[
-        dim("  the contradicted anchor is kept:  "),
-        text(shown(&aside)),
-    ]);
-    Ok(())
+    let mut found = Some(first);
+    for _ in 0..MOST_HEADS {
+        let Some(one) = found else {
+            context.terminal.line(&[
+                styled(Style::Green, "✓ "),
+                text("the gate goes on with this record; a receipt says so for ever"),
+            ]);
+            return Ok(());
+        };
+        let (what, why) = (one.place.to_string(), one.difference.to_string());
+        context
+            .terminal
+            .note(&[text(format!("  {}: {}", escape(&what), escape(&why)))]);
+        let decision = decide(&one, key.as_ref(), reason.clone())?;
+        let aside = folder.accept_anchor(options, &decision);
+        let aside = aside.map_err(state_fault)?;
+        context.terminal.line(&[
+            dim("  the contradicted head is kept:  "),
+            text(shown(&aside)),
+        ]);
+        if let Place::Witness(_) = &one.place {
+            context.terminal.line(&[dim(
+                "  That witness will not cosign this record: it forgets nothing. Name a new one in [ledger.witness].",
+            )]);
+        }
+        found = folder.contradiction(options).map_err(state_fault)?;
+    }
+    Err(Stop::refused("more heads contradict the record than can be").try_this(WAY_OUT))
 }
 
-/// The anchor's head, when there is one that is to be believed; a file that holds another is a finding.
-pub(super) fn kept(
-    trust: &TrustBundle,
-    context: &Context<'_>,
-) -> Outcome<Option<VerifiedCheckpoint>> {
-    if anchors().is_none() {
-        return Ok(None);
+/// A person's decision about one head.
+fn decide(found: &Contradiction, key: Option<&SigningKey>, reason: Reason) -> Outcome<Decision> {
+    let Some(key) = key else {
+        return Ok(Decision::Unsigned(reason));
+    };
+    let (anchor, head) = found.digests();
+    let verdict = approver::sign(key, |mark| AnchorVerdict {
+        version: Version::V1,
+        object_type: Default::default(),
+        anchor,
+        head,
+        reason,
+        at: now(),
+        mark,
+    })?;
+    Ok(Decision::Signed(Box::new(verdict)))
+}
+
+/// Every head of this record that is kept on this machine: the usual anchor, the one that the configuration names besides,
+/// what witnesses cosigned. A file that holds another is a finding.
+pub(super) fn kept(trust: &TrustBundle, context: &Context<'_>) -> Outcome<Vec<VerifiedCheckpoint>> {
+    let folder = context.places.folder()?;
+    let log = folder.read_log_name().map_err(state_fault)?;
+    // Which other there is a damaged folder may not tell, and a damaged folder is what an audit is for.
+    let anchors = folder
+        .anchors(&options(context))
+        .unwrap_or_else(|_| Anchors::new(anchors().as_deref(), &log, None));
+    let mut heads = Vec::new();
+    for file in anchors.files().iter().chain(&anchors.cosigned()) {
+        let Some(note) = read(file)? else { continue };
+        heads.push(believed(&note, trust).map_err(|why| {
+            let place = shown(file.path());
+            Stop::refused(format!("the head `{place}` is not to be believed: {why}"))
+        })?);
     }
-    let file = file(context)?;
-    let bytes = read(&file)?;
-    let head = bytes.map(|note| believed(&note, trust)).transpose();
-    head.map_err(|why| {
-        let place = shown(file.path());
-        Stop::refused(format!("the anchor `{place}` is not to be believed: {why}"))
-    })
+    Ok(heads)
 }
 
 /// The largest head over a record that witnesses cosigned, with all their lines, from the files beside the anchor. What
 /// is in them is nobody's word yet: the gate proves under it or refuses, and the reader verifies.
 pub(super) fn cosigned(index: u64, context: &Context<'_>) -> Outcome<Option<String>> {
-    if anchors().is_none() {
-        return Ok(None);
-    }
-    let file = file(context)?;
-    let (Some(folder), Some(stem)) = (file.path().parent(), file.path().file_stem()) else {
-        return Ok(None);
+    let folder = context.places.folder()?;
+    let log = folder.read_log_name().map_err(state_fault)?;
+    // Where the usual anchor is none, they lie beside the one of the configuration.
+    let beside = match anchors() {
+        Some(usual) => Anchors::new(Some(&usual), &log, None),
+        None => folder.anchors(&options(context)).map_err(state_fault)?,
     };
-    let beside = format!("{}.cosigned-", stem.to_string_lossy());
     let mut heads: Vec<SignedCheckpoint> = Vec::new();
     // None is there before a witness has answered.
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        if entry.file_name().to_string_lossy().starts_with(&beside) {
-            let bytes = read(&AnchorFile::at(entry.path()))?.unwrap_or_default();
-            heads.extend(SignedCheckpoint::parse(&bytes).ok());
-        }
+    for file in beside.cosigned() {
+        let bytes = read(&file)?.unwrap_or_default();
+        heads.extend(SignedCheckpoint::parse(&bytes).ok());
     }
     heads.retain(|head| head.checkpoint().size() > index);
     let Some(best) = heads.iter().max_by_key(|head| head.checkpoint().size()) else {
@@ -248,3 +276,5 @@ fn options(context: &Context<'_>) -> OpenOptions {
 
 const WAY_OUT: &str =
     "restore the newest state folder, or lychgate ledger anchor --accept --reason \"...\"";
+/// Anchors, and witnesses twice over.
+const MOST_HEADS: usize = 64;
