@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import resource
 import shutil
 import sqlite3
@@ -51,6 +50,8 @@ class Report:
     # (phase, call, fault) -> what the gate did.
     gate: dict[tuple[str, str, str], Counter] = field(default_factory=dict)
     told: Counter = field(default_factory=Counter)
+    planned: int = 0
+    missed: int = 0
     failures: list[str] = field(default_factory=list)
 
     def note(self, key: tuple[str, str, str], gate: str, told: list[Told]) -> None:
@@ -122,26 +123,33 @@ class Errors:
 
     # -- runs -----------------------------------------------------------------------------------
 
-    def run(self, every: int, seed: int, shard: tuple[int, int] = (0, 1)) -> Report:
+    def plan(self) -> list[tuple]:
+        """Every strike there is to make, by one recording."""
         self.prepare()
-        number, of = shard
-        plan = []
-        for (phase, call), most in sorted(self.record().items()):
-            for fault, onward in FAULTS.get(call, []):
-                plan += [(phase, call, fault, onward, n) for n in range(1, most + 1)]
-        draw = random.Random(seed)
-        draw.shuffle(plan)
-        for strike in plan[: len(plan) // every][number::of]:
-            self.attempt(*strike)
-        if every == 1 and number == 0:
-            self.beyond(plan)
+        strikes: list[tuple] = [
+            (phase, call, fault, onward, n)
+            for (phase, call), most in sorted(self.record().items())
+            for fault, onward in FAULTS.get(call, [])
+            for n in range(1, most + 1)
+        ]
+        frames = range(CHECKPOINT - wal_frames(self.brink / "state"))
+        return strikes + [("cut", n, part) for n in frames for part in (1, 12, 24, 24 + 512, 24 + 4095)]
+
+    def run(self, strikes: list[tuple], last: dict[tuple, int]) -> Report:
+        """Makes them. `last` says after which N to go on until nothing is left: threads interleave differently."""
+        self.prepare()
+        self.report.planned = len(strikes)
         size = (self.brink / "state" / "store.db-wal").stat().st_size
-        frames = [size + FRAME * n for n in range(CHECKPOINT - wal_frames(self.brink / "state"))]
-        limits = [at + part for at in frames for part in (1, 12, 24, 24 + 512, 24 + 4095)]
-        draw.shuffle(limits)
-        for limit in limits[: len(limits) // every][number::of]:
-            with self.stand.attempt(f"the log cut at {limit}", self.report.failures):
-                self.cut(limit)
+        for strike in strikes:
+            if strike[0] == "cut":
+                _, frame, part = strike
+                with self.stand.attempt(f"the log {strike}", self.report.failures):
+                    self.report.missed += not self.cut(size + FRAME * frame + part)
+            else:
+                self.report.missed += not any(self.attempt(*strike) for _ in range(2))
+        for group, n in last.items():
+            while self.attempt(*group, n + 1):
+                n += 1
         return self.report
 
     def attempt(self, *strike) -> bool:
@@ -149,15 +157,6 @@ class Errors:
         with self.stand.attempt(f"fault {strike}", self.report.failures):
             struck = self.strike(*strike)
         return struck
-
-    def beyond(self, plan: list) -> None:
-        """Threads interleave differently each time: on after the recorded count until nothing is left."""
-        last: dict[tuple, int] = {}
-        for *group, n in plan:
-            last[tuple(group)] = max(n, last.get(tuple(group), 0))
-        for group, n in last.items():
-            while self.attempt(*group, n + 1):
-                n += 1
 
     def control(self) -> str:
         """A disk that says it wrote and did not: nothing could stand that, so it must not pass."""
@@ -228,7 +227,7 @@ class Errors:
             time.sleep(DELIVERED)
         return told
 
-    def cut(self, limit: int) -> None:
+    def cut(self, limit: int) -> bool:
         """A real short write: the kernel cuts what goes beyond a limit, and refuses the next (EFBIG)."""
         what = f"work: the log cut at {limit}"
         self.reset("work")
@@ -244,6 +243,7 @@ class Errors:
         if reached:
             gate = "ended itself" if status else "went on"
             self.report.note(("work", "pwrite64", "cut short, then EFBIG"), gate, told)
+        return reached
 
     def judge(self, phase: str, what: str, up: bool, status: int, told: list[Told]) -> None:
         """What must hold in the image, and once a gate runs on it with a storage that works again."""
@@ -276,6 +276,14 @@ class Errors:
             witness.check_effect(later, stand.root, name, total, what)
             if name in heard and heard[name].word == "effected":
                 assert total == 1, f"{what}: {name} was told and never ran"
+
+
+def last(strikes: list[tuple]) -> dict[tuple, int]:
+    """The highest N of each fault of each call."""
+    highest: dict[tuple, int] = {}
+    for *group, n in (strike for strike in strikes if strike[0] != "cut"):
+        highest[tuple(group)] = max(n, highest.get(tuple(group), 0))
+    return highest
 
 
 def wal_frames(state: Path) -> int:

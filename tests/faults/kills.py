@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import shutil
 import signal
 import time
@@ -18,6 +17,8 @@ from .witness import AT_REST, CONSUMED
 
 # Longer than the store waits before it writes down deliveries (250 ms).
 DELIVERED = 0.45
+# In place of the name of the log, which is another on every stand.
+LOG = "NAME"
 HELD = "delay_exit=20000000"
 
 
@@ -38,21 +39,22 @@ class Report:
     found: Counter = field(default_factory=Counter)
     after: Counter = field(default_factory=Counter)
     runs: int = 0
+    planned: int = 0
     missed: int = 0
     failures: list[str] = field(default_factory=list)
 
 
 def kind(stand: Stand, target: str) -> str:
-    """A name for what a call is on that is the same in every run on one stand."""
+    """A name for what a call is on that is the same in every run on every stand."""
     for anonymous in ("pipe", "socket", "anon_inode:[eventfd]"):
         if target.startswith(anonymous):
             return anonymous
-    return target.removeprefix(f"{stand.folder}/")
+    return target.removeprefix(f"{stand.home}/").replace(stand.log_name(), LOG)
 
 
 def filters(stand: Stand, kind: str) -> list[str]:
     """The `-P` options that pick exactly this kind in the gate that is running now."""
-    names = [kind] if kind.startswith("anon_inode") else [str(stand.folder / kind)]
+    names = [kind] if kind.startswith("anon_inode") else [str(stand.home / kind.replace(LOG, stand.log_name()))]
     if kind in ("pipe", "socket"):
         [pid] = stand.gate_pids()
         links = set()
@@ -77,11 +79,11 @@ def record(stand: Stand) -> list[tuple[Point, Call]]:
         where = kind(stand, call.target)
         if where == "pipe" and part == "dispatch commit":
             part = "effect"
-        elif where.startswith("home/state") and part == "effect":
+        elif where.startswith("state/") and part == "effect":
             part = "outcome commit"
         elif where == "socket" and part == "outcome commit":
             part = "answer"
-        elif where.startswith("home/state") and part == "answer":
+        elif where.startswith("state/") and part == "answer":
             part = "delivery"
         # Written beside all of these, at its own pace.
         at = "anchor" if "/anchors" in where else part
@@ -110,28 +112,36 @@ def groups(recorded: list[tuple[Point, Call]]) -> dict[tuple[str, str], list[Poi
     return {key: max(of.values(), key=len) for key, of in threads.items()}
 
 
-def run(stand: Stand, every: int, seed: int, shard: tuple[int, int] = (0, 1)) -> Report:
-    """Strikes at every point (or, drawn by the seed, at one of `every`), before and after."""
-    report = Report()
+@dataclass
+class Plan:
+    """Every strike there is to make, by one recording."""
+
+    known: dict[tuple[str, str], list[Point]]
+    strikes: list[tuple[tuple[str, str], int, str]]
+
+
+def plan(stand: Stand) -> Plan:
     known = groups(record(stand))
-    plan = [
+    strikes = [
         (group, n, side)
         for group, points in known.items()
         for n in range(1, len(points) + 1)
         for side in ("before", "after")
     ]
-    random.Random(seed).shuffle(plan)
-    number, of = shard
-    for group, n, side in plan[: len(plan) // every][number::of]:
+    return Plan(known, strikes)
+
+
+def run(stand: Stand, plan: Plan, beyond: bool) -> Report:
+    """Makes the strikes; with `beyond` those after the last recorded one too, until nothing is left to strike."""
+    report = Report(planned=len(plan.strikes))
+    for group, n, side in plan.strikes:
         # Another interleaving than the recorded one leaves nothing to strike; once more, then.
-        struck = any(attempt(stand, report, known, group, n, side) for _ in range(3))
+        struck = any(attempt(stand, report, plan.known, group, n, side) for _ in range(4))
         report.missed += not struck
-    if every == 1 and number == 0:
-        for group, points in known.items():
-            n = len(points) + 1
-            # Interleavings differ: on until nothing is left to strike.
-            while attempt(stand, report, known, group, n, "before"):
-                n += 1
+    for group, points in plan.known.items() if beyond else ():
+        n = len(points) + 1
+        while attempt(stand, report, plan.known, group, n, "before"):
+            n += 1
     return report
 
 

@@ -7,8 +7,8 @@ import random
 import sys
 import time
 import traceback
-from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
 from pathlib import Path
 
 from . import errors, kills, powercut, strace, table
@@ -16,24 +16,13 @@ from .stand import Stand
 
 # One strike of so many is made in the short run.
 SHORT = {"kills": 5, "errors": 45}
+# Calls of each client, and images, of one recorded run.
 CUTS = {"short": (16, 70), "full": (60, 250)}
 SHARDS = 6
+PARTS = ["controls", "kills", "errors", "power"]
 
 
-def kill(folder: Path, seed: int, full: bool, shard: tuple[int, int]) -> kills.Report:
-    return kills.run(Stand(folder), 1 if full else SHORT["kills"], seed, shard)
-
-
-def error(folder: Path, seed: int, full: bool, shard: tuple[int, int]) -> errors.Report:
-    return errors.Errors(Stand(folder)).run(1 if full else SHORT["errors"], seed, shard)
-
-
-def power(folder: Path, seed: int, full: bool, shard: tuple[int, int]) -> powercut.Report:
-    # Each shard records a run of its own.
-    return powercut.run(Stand(folder), *CUTS["full" if full else "short"], seed + shard[0])
-
-
-def controls(folder: Path, seed: int, full: bool, shard: tuple[int, int]) -> list[str]:
+def controls(folder: Path, seed: int) -> list[str]:
     """Three things that must not pass; what the checks said of each."""
     said = []
     for name, control in {
@@ -47,7 +36,21 @@ def controls(folder: Path, seed: int, full: bool, shard: tuple[int, int]) -> lis
     return said
 
 
-PARTS: dict[str, Callable] = {"controls": controls, "kills": kill, "errors": error, "power": power}
+def plan(folder: Path, part: str) -> object:
+    return kills.plan(Stand(folder)) if part == "kills" else errors.Errors(Stand(folder)).plan()
+
+
+def kill(folder: Path, plan: kills.Plan, beyond: bool) -> kills.Report:
+    return kills.run(Stand(folder), plan, beyond)
+
+
+def error(folder: Path, strikes: list[tuple], last: dict[tuple, int]) -> errors.Report:
+    return errors.Errors(Stand(folder)).run(strikes, last)
+
+
+def power(folder: Path, seed: int, full: bool) -> powercut.Report:
+    """Each of these records a run of its own."""
+    return powercut.run(Stand(folder), *CUTS["full" if full else "short"], seed)
 
 
 def main(folder: Path) -> int:
@@ -79,30 +82,54 @@ def main(folder: Path) -> int:
 
 def run(folder: Path, seed: int, options: argparse.Namespace) -> tuple[dict[str, list], list[str]]:
     """All parts, some at a time. Their reports and every violation."""
-    shards = SHARDS if options.full else 1
-    names = [options.only] if options.only else list(PARTS)
-    tasks = [(name, (n, shards)) for name in names for n in range(1 if name == "controls" else shards)]
     reports: dict[str, list] = {name: [] for name in PARTS}
     failures: list[str] = []
     with ProcessPoolExecutor(options.jobs) as pool:
-        running = [
-            (name, pool.submit(one, name, folder, seed, options.full, shard)) for name, shard in tasks
-        ]
+
+        def submit(work: Callable, name: str, *arguments: object) -> tuple[str, Future]:
+            return name, pool.submit(one, work, folder / name, *arguments)
+
+        wanted = [options.only] if options.only else PARTS
+        plans = {
+            name: submit(plan, f"plan-{name}", name)[1] for name in ("kills", "errors") if name in wanted
+        }
+        running = [submit(controls, "controls", seed)] if "controls" in wanted else []
+        for name, future in plans.items():
+            found, why = future.result()
+            failures += [f"{name}: {why}"] if why else []
+            running += shards(submit, name, found, seed, options.full) if found else []
+        if "power" in wanted:
+            count = SHARDS if options.full else 1
+            running += [submit(power, f"power{n}", seed + n, options.full) for n in range(count)]
         for name, future in running:
             report, why = future.result()
+            print(f"faults: {name} done", flush=True)
             if why:
                 failures.append(f"{name}: {why}")
-            else:
-                reports[name].append(report)
-                failures += getattr(report, "failures", [])
-            print(f"faults: {name} done", flush=True)
+                continue
+            reports[name.rstrip("0123456789")].append(report)
+            failures += getattr(report, "failures", [])
     return reports, failures
 
 
-def one(name: str, folder: Path, seed: int, full: bool, shard: tuple[int, int]) -> tuple[object, str | None]:
-    place = folder / f"{name}{shard[0]}"
+def shards(submit: Callable, name: str, found, seed: int, full: bool) -> Iterator[tuple[str, Future]]:
+    """One plan dealt out, so that every strike is made exactly once."""
+    strikes = found.strikes if name == "kills" else found
+    last = errors.last(strikes) if name == "errors" and full else {}
+    random.Random(seed).shuffle(strikes)
+    count = SHARDS if full else 1
+    for n in range(count):
+        mine = strikes[n::count] if full else strikes[: len(strikes) // SHORT[name]]
+        if name == "kills":
+            yield submit(kill, f"kills{n}", kills.Plan(found.known, mine), full and n == 0)
+        else:
+            ends = {group: end for at, (group, end) in enumerate(last.items()) if at % count == n}
+            yield submit(error, f"errors{n}", mine, ends)
+
+
+def one(work: Callable, place: Path, *arguments: object) -> tuple[object, str | None]:
     place.mkdir()
     try:
-        return PARTS[name](place, seed, full, shard), None
+        return work(place, *arguments), None
     except Exception:
         return None, traceback.format_exc()

@@ -262,6 +262,11 @@ class Stand:
         """The record's newest heads outside the state folder."""
         return sorted(self.home.glob(".local/share/lychgate/anchors/*.checkpoint"))
 
+    def log_name(self) -> str:
+        """The record's name, as its anchor is called."""
+        [anchor] = sorted(self.kept.glob(".local/share/lychgate/anchors/*.checkpoint"))
+        return anchor.name.removesuffix(".checkpoint")
+
     def verify(self) -> None:
         """The whole record against every head signed over it and the anchor, by the product's own command."""
         self.lychgate.run("ledger", "verify")

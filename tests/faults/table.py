@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -43,23 +41,19 @@ def kill_lines(reports: list[kills.Report]) -> list[str]:
     points: dict[kills.Point, Counter] = {}
     for report in reports:
         for point, sides in report.points.items():
-            # Anchors are called after their log, and each stand has its own.
-            target = re.sub(r"^home/(\.local/share/lychgate/)?|lychgate-gate-[0-9a-f-]+", "", point.target)
-            point = replace(point, target=target)
             points[point] = points.get(point, Counter()) + sides
     lines = ["", "### Killed", "", "| part of a dispatch | call | on | before | after |", "|---|---|---|--:|--:|"]
     for point in sorted(points, key=lambda point: (PARTS.index(point.part), point.call, point.target)):
         sides = points[point]
-        lines.append(f"| {point.part} | `{point.call}` | `{point.target}` | {sides['before']} | {sides['after']} |")
+        lines.append(f"| {point.part} | `{point.call}` | `{shown(point.target)}` | {sides['before']} | {sides['after']} |")
     before = sum(sides["before"] for sides in points.values())
     after = sum(sides["after"] for sides in points.values())
     lines.append(f"| all | | | {before} | {after} |")
     found, later = total(r.found for r in reports), total(r.after for r in reports)
-    missed = sum(report.missed for report in reports)
     lines += [
         "",
         f"The act as the dead gate left it: {counts(found)}. After the next start and the client's next call: "
-        f"{counts(later)}. Recorded points that three tries did not meet again: {missed}.",
+        f"{counts(later)}. {missing(reports)}",
     ]
     return lines
 
@@ -77,7 +71,7 @@ def error_lines(reports: list[errors.Report]) -> list[str]:
         numbers = " | ".join(str(found[what]) for what in ("went on", "ended itself", "did not start"))
         lines.append(f"| {phase} | `{call}` | {fault} | {found.total()} | {numbers} |")
     lines.append(f"| all | | | {total(gate.values()).total()} | | | |")
-    lines += ["", f"What clients were told of their calls: {counts(total(r.told for r in reports))}."]
+    lines += ["", f"What clients were told of their calls: {counts(total(r.told for r in reports))}. {missing(reports)}"]
     return lines
 
 
@@ -101,6 +95,15 @@ def power_lines(reports: list[powercut.Report]) -> list[str]:
         "sent again: 0.",
     ]
     return lines
+
+
+def missing(reports: list) -> str:
+    planned, missed = sum(report.planned for report in reports), sum(report.missed for report in reports)
+    return f"Planned by the recorded run: {planned}; not met again, threads being free to go another way: {missed}."
+
+
+def shown(target: str) -> str:
+    return target.removeprefix(".local/share/lychgate/")
 
 
 def total(counters) -> Counter:
