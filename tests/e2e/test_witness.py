@@ -8,6 +8,7 @@ import hashlib
 import http.client
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -221,6 +222,50 @@ async def test_the_gate_has_its_heads_cosigned_and_mails_the_cosignature(
 
         until(mailed, "a cosigned head over the act")
     assert gate.json("ledger", "verify")["whole"]
+
+
+async def test_a_folder_restored_with_its_anchors_is_told_by_the_witness(
+    gate: Lychgate, notes: peers.Notes, root: Path, tmp_path: Path
+) -> None:
+    anchors = Path(gate.json("ledger", "anchor")["place"]).parent
+    with witness(tmp_path, gate.json("ledger", "anchor")["log_key"]) as asked:
+        with gate.config.open("a") as file:
+            file.write(f'\n[ledger.witness.near]\nurl = "http://{asked.address}"\nkey = "{asked.key}"\n')
+        gate.run("apply", passphrase=PASSPHRASE)
+        gate.run("gate", "stop")
+        for path in (gate.state, anchors):
+            shutil.copytree(path, tmp_path / f"older-{path.name}")
+        async with gate.client("notes") as client:
+            await client.call_tool("write_note", {"path": str(root / "a.txt"), "content": "a"})
+        [head] = (tmp_path / "wit" / "heads").glob("*.checkpoint")
+        size = gate.json("ledger", "show")["size"]
+        until(lambda: int(head.read_text().splitlines()[1]) >= size, "the newest head with the witness")
+        assert gate.json("ledger", "verify")["anchored_heads"] == 2
+        gate.run("gate", "stop")
+        for path in (gate.state, anchors):
+            shutil.rmtree(path)
+            shutil.copytree(tmp_path / f"older-{path.name}", path)
+
+        refused = gate.run("acts", status=3).stderr
+        assert "EF-080" in refused and "witness `near`" in refused
+        told = json.loads(gate.run("ledger", "anchor", "--json", status=1).stdout)
+        assert (told["contradicted_by"], told["difference"]) == ("witness", "rolled_back")
+        # What lies on this disk agrees with itself.
+        assert gate.json("ledger", "verify")["whole"]
+        accept = ["ledger", "anchor", "--accept", "--reason", "the disk failed"]
+        gate.run(*accept, passphrase="a guess", status=1)
+        gate.run("acts", status=3)
+        assert "will not cosign" in gate.run(*accept, passphrase=PASSPHRASE).stdout
+        gate.run("acts")
+        shown = gate.json("ledger", "show", "--from", "0", "--limit", "1000")["records"]
+        [accepted] = [line["receipt"] for line in shown if line["receipt"]["kind"] == "anchor_accepted"]
+        assert accepted["detail"].startswith("rolled_back witness:") and accepted["approver_key"]
+        gate.run("gate", "stop")
+        gate.run("acts")
+        gate.run("gate", "stop")
+        asked.kill()
+        # A witness that is down says nothing.
+        gate.run("acts")
 
 
 def canonical(value: dict) -> bytes:

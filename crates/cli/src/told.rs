@@ -39,6 +39,9 @@ pub(crate) fn sentence(receipt: &Receipt) -> &'static str {
             "the approver went on with a record that its anchor contradicts"
         }
         (ReceiptKind::Started, _) => "the gate started",
+        (ReceiptKind::Pruned, _) => {
+            "the bytes of archived receipts were dropped; their hashes stay"
+        }
         (ReceiptKind::Stopped, _) => "the gate stopped",
         _ => "the gate noted this",
     }

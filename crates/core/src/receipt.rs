@@ -159,6 +159,8 @@ pub enum ReceiptKind {
     KeyChanged,
     /// An approver let the gate go on with a record that its anchor contradicts (PROFILE §10).
     AnchorAccepted,
+    /// The bytes of archived lines of the record were dropped; their leaf hashes stay.
+    Pruned,
     /// A client method that is no act was passed on and is worth a line (elicitation, MCP.md).
     Noted,
     /// The gate started.

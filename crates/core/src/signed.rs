@@ -30,6 +30,8 @@ pub enum ObjectKind {
     KeyChange,
     /// An approver's yes to a record that its anchor contradicts, by the approver's key.
     Anchor,
+    /// An approver's yes to dropping archived lines of the record, by the approver's key.
+    Prune,
 }
 
 impl ObjectKind {
@@ -49,6 +51,7 @@ impl ObjectKind {
             Self::Reconciliation => "application/vnd.lychgate.reconciliation+json",
             Self::KeyChange => "application/vnd.lychgate.key-change+json",
             Self::Anchor => "application/vnd.lychgate.anchor+json",
+            Self::Prune => "application/vnd.lychgate.prune+json",
         }
     }
 }

@@ -15,7 +15,7 @@ use lychgate_core::signed::{
 };
 use lychgate_core::verification::SinkVerification;
 
-const KINDS: [ObjectKind; 8] = [
+const KINDS: [ObjectKind; 9] = [
     ObjectKind::Evidence,
     ObjectKind::Authority,
     ObjectKind::Verification,
@@ -24,6 +24,7 @@ const KINDS: [ObjectKind; 8] = [
     ObjectKind::Reconciliation,
     ObjectKind::KeyChange,
     ObjectKind::Anchor,
+    ObjectKind::Prune,
 ];
 
 #[test]

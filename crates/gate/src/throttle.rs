@@ -11,7 +11,10 @@ use lychgate_core::Timestamp;
 /// Every caller's denials. A caller is a user at a server, whatever connections it has or opens anew; `None` is the gate's
 /// own agent.
 #[derive(Debug, Default)]
-pub(crate) struct Throttles(Mutex<HashMap<(Option<u32>, String), Arc<Throttle>>>);
+pub(crate) struct Throttles(Mutex<HashMap<Caller, Arc<Throttle>>>);
+
+/// User id and server.
+type Caller = (Option<u32>, String);
 
 impl Throttles {
     /// The one that all connections of this caller share. When too many callers still wait for their turn, no new one is

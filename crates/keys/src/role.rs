@@ -45,7 +45,8 @@ impl Role {
             | ObjectKind::Change
             | ObjectKind::Reconciliation
             | ObjectKind::KeyChange
-            | ObjectKind::Anchor => Self::Approver,
+            | ObjectKind::Anchor
+            | ObjectKind::Prune => Self::Approver,
         }
     }
 }

@@ -1,5 +1,5 @@
 //! What an approver signs (PROFILE §10): a verdict on a ticket, a change of configuration, a verdict on an
-//! indeterminate act, a change of keys, a record that its anchor contradicts.
+//! indeterminate act, a change of keys, a record that its anchor contradicts, a drop of archived lines.
 //!
 //! A ticket is single-use, and a yes to a record is for that record's one state; every other object carries the gate's
 //! one-time challenge: a captured signature is of no use a second time.
@@ -135,6 +135,65 @@ pub struct AnchorVerdict {
     pub mark: Mark,
 }
 
+/// A person's yes to dropping the bytes of archived lines of the record. What they said only the archive tells then.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PruneVerdict {
+    /// Always `1.0`.
+    pub version: Version,
+    /// Always `prune_verdict`.
+    pub object_type: PruneObject,
+    /// The first line.
+    pub first: BundleEdge,
+    /// One past the last line.
+    pub below: BundleEdge,
+    /// Digest of the digests (SHA-256, 32 bytes each) of the archived entry bundles, in their order.
+    pub archive: Digest,
+    /// When it was signed.
+    pub at: Timestamp,
+    /// The gate's one-time challenge.
+    pub challenge: Challenge,
+    /// The approver's key and signature.
+    #[serde(deserialize_with = "signed::alone")]
+    pub mark: Mark,
+}
+
+/// A line of the record where an entry bundle begins: a multiple of 256.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "u64", into = "u64")]
+pub struct BundleEdge(u64);
+
+impl BundleEdge {
+    /// The line.
+    #[must_use]
+    pub const fn line(self) -> u64 {
+        self.0
+    }
+}
+
+/// A line within an entry bundle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be a multiple of 256: whole entry bundles are archived and dropped")]
+pub struct NotAnEdge;
+
+impl TryFrom<u64> for BundleEdge {
+    type Error = NotAnEdge;
+
+    fn try_from(line: u64) -> Result<Self, NotAnEdge> {
+        if line.is_multiple_of(256) {
+            Ok(Self(line))
+        } else {
+            Err(NotAnEdge)
+        }
+    }
+}
+
+impl From<BundleEdge> for u64 {
+    fn from(edge: BundleEdge) -> Self {
+        edge.0
+    }
+}
+
 macro_rules! signed {
     ($($object:ident = $kind:ident, $type:ident = $word:literal;)*) => {$(
         impl Signed for $object {
@@ -166,6 +225,7 @@ signed! {
     ReconciliationVerdict = Reconciliation, ReconciliationObject = "reconciliation_verdict";
     KeyChange = KeyChange, KeyChangeObject = "key_change";
     AnchorVerdict = Anchor, AnchorObject = "anchor_verdict";
+    PruneVerdict = Prune, PruneObject = "prune_verdict";
 }
 
 /// An Ed25519 public key; on the wire 32 bytes as base64url.

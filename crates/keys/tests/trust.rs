@@ -147,6 +147,7 @@ fn a_signature_of_one_kind_is_none_of_another() {
         ObjectKind::Reconciliation,
         ObjectKind::KeyChange,
         ObjectKind::Anchor,
+        ObjectKind::Prune,
     ];
     for made in kinds {
         let signature = approver.sign_bytes(made.payload_type(), b"{}").unwrap();

@@ -13,6 +13,7 @@ use lychgate_core::id::ActId;
 use lychgate_core::json::Value;
 use lychgate_core::{State, Timestamp, jcs};
 use lychgate_gate::ControlRefused;
+use lychgate_gate::ledger::Archived;
 use lychgate_keys::verdict::{ConfigurationChange, KeyChange};
 use lychgate_keys::{KeyFault, NewKey, Role, TrustBundle, rotate};
 use lychgate_policy::Applied;
@@ -124,6 +125,27 @@ async fn change(door: &Arc<Door>, request: Request) -> Result<Response, Refusal>
             }
         }
         Request::Rotate { change } => put_key(door, change).await?,
+        Request::Prune {
+            first,
+            below,
+            archive,
+            yes,
+        } => {
+            let what = Archived {
+                first,
+                below,
+                archive,
+            };
+            gate.prune(what, yes.as_ref()).await.map_err(refused)?;
+            log::info(
+                "archived lines were dropped",
+                &[
+                    ("first", first.line().into()),
+                    ("below", below.line().into()),
+                ],
+            );
+            Response::Pruned
+        }
         // `Mcp` is the connection's own business and never handed here; the rest was answered before.
         _ => return Err(Refusal::new(Class::Fault, "not a control request")),
     })

@@ -13,8 +13,8 @@ use lychgate_core::signed::KeyId;
 use lychgate_core::{Digest, State};
 use lychgate_keys::Role;
 use lychgate_keys::verdict::{
-    ApprovalVerdict, Challenge, ConfigurationChange, KeyChange, PublicKey, Reason,
-    ReconciliationVerdict,
+    ApprovalVerdict, BundleEdge, Challenge, ConfigurationChange, KeyChange, PruneVerdict,
+    PublicKey, Reason, ReconciliationVerdict,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -120,6 +120,19 @@ pub enum Request {
     Rotate {
         /// Signed; names the role and the key.
         change: KeyChange,
+    },
+    /// To drop the bytes of archived lines of the record. Answered with [`Response::Pruned`].
+    Prune {
+        /// The first line.
+        first: BundleEdge,
+        /// One past the last line.
+        below: BundleEdge,
+        /// Digest of the archive, as in `lychgate_keys::verdict::PruneVerdict`.
+        archive: Digest,
+        /// The approver's yes to this, where there is an approver.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(deserialize_with = "json::present")]
+        yes: Option<PruneVerdict>,
     },
     /// The trust bundle. Answered with [`Response::Trust`].
     Trust,
@@ -233,6 +246,8 @@ pub enum Response {
         /// Its id.
         key_id: KeyId,
     },
+    /// The lines' bytes are gone.
+    Pruned,
     /// The trust bundle.
     Trust {
         /// Its canonical text; see `lychgate_keys::TrustBundle::from_bytes`.

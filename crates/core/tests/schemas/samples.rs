@@ -20,6 +20,7 @@ fn samples() -> Vec<(Validator, Value)> {
         "reconciliation-verdict",
         "key-change",
         "anchor-verdict",
+        "prune-verdict",
         "trust-bundle"
     ];
     let pair = |(name, schema, sample): (&str, &str, &str)| {
