@@ -12,5 +12,6 @@ mod flood;
 mod forged;
 mod kept;
 mod lost;
+mod prune;
 mod storage;
 mod subject;
