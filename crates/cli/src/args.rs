@@ -2,6 +2,7 @@
 
 mod each;
 mod ledger;
+mod report;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ use lychgate_core::display::escape;
 
 pub(crate) use self::each::*;
 pub(crate) use self::ledger::*;
+pub(crate) use self::report::*;
 use crate::terminal::{Style, Terminal, styled, text};
 
 /// Lychgate: this exact act, once, or not at all.
@@ -101,6 +103,8 @@ pub(crate) enum Command {
     Keys(Keys),
     /// Look at the record of everything, prove from it, check it
     Ledger(Ledger),
+    /// Report from the record what an operator is to measure, and name what breaks it
+    Report(Report),
     /// Check a receipt that somebody sent you, offline, trusting nobody here
     Verify(Verify),
     /// Cosign the heads of other people's records, and never two stories of one

@@ -104,6 +104,15 @@ A head kept elsewhere is what shows that all of it was rewritten and signed anew
 is read by itself (`lychgate ledger anchor`), and any copy of it that you give (--checkpoint).
 No gate is started for this. Exit status 1 when something differs; the first difference is named.")]
 pub(crate) struct LedgerVerify {
+    #[command(flatten)]
+    pub(crate) record: AuditedRecord,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// A record to audit, and by what it is held.
+#[derive(Debug, Args)]
+pub(crate) struct AuditedRecord {
     /// A signed head that was kept elsewhere; may be repeated
     #[arg(long, value_name = "FILE")]
     pub(crate) checkpoint: Vec<PathBuf>,
@@ -113,8 +122,6 @@ pub(crate) struct LedgerVerify {
     /// Whose word counts [default: the gate's own trust bundle]
     #[arg(long, value_name = "BUNDLE")]
     pub(crate) trust: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) output: Output,
 }
 
 /// `ledger anchor`

@@ -16,6 +16,7 @@ mod mcp;
 mod pending;
 mod pin;
 mod reconcile;
+mod report;
 mod ticket;
 mod verify;
 mod witness;
@@ -78,6 +79,7 @@ pub(crate) fn run(cli: Cli, terminal: &mut Terminal) -> Outcome {
         Command::Gate(args) => gate::run(args, context),
         Command::Keys(args) => keys::run(args, context),
         Command::Ledger(args) => ledger::run(args, context),
+        Command::Report(args) => report::run(args, context),
         Command::Witness(args) => witness::run(args, context),
         Command::Canon(_) | Command::Digest(_) | Command::Completions(_) | Command::Man(_) => {
             Ok(())

@@ -370,8 +370,8 @@ pub(super) fn denial_moves(known: Option<&Known>) -> bool {
 
 /// Receipts of one moment are in no order.
 const UNORDERED: std::time::Duration = std::time::Duration::from_secs(60);
-const HASHES: &str = "only hashes of the records are here";
-const ARCHIVED: &str = "some records are archived: only their hashes are here";
-const ADVISED: &str = "what was only advised is not finality";
-const DEPTH_UNKNOWN: &str = "the permitted depth is not known (--max-depth)";
-const NO_CLOSURE: &str = "nothing here reports other paths to an effect yet";
+const HASHES: &str = "only hashes are here";
+const ARCHIVED: &str = "some records are archived";
+const ADVISED: &str = "not what was only advised";
+const DEPTH_UNKNOWN: &str = "limit not known (--max-depth)";
+const NO_CLOSURE: &str = "no closure reports yet";

@@ -59,7 +59,7 @@ macro_rules! breaches {
 
 breaches! {
     /// The bytes are no receipt.
-    NotAReceipt = Authority "not_a_receipt" "a line that is no receipt: nobody can tell what it let through";
+    NotAReceipt = Authority "not_a_receipt" "no receipt: nobody can tell what it let through";
     /// No evidence stands behind the dispatch.
     NoEvidence = Authority "no_evidence" "dispatched without evidence of the PED";
     /// No authority was consumed.
@@ -69,7 +69,7 @@ breaches! {
     /// The attempt has no id.
     NoEffectId = Authority "no_effect_id" "dispatched without an effect id";
     /// The receipt's state or code is not a dispatch's.
-    NotDispatched = Authority "not_dispatched" "a dispatch whose receipt says that it was refused";
+    NotDispatched = Authority "not_dispatched" "a dispatch whose receipt says it was refused";
     /// A predicate did not hold.
     PredicateFailed = Authority "predicate_failed" "dispatched although a predicate of the PED did not hold";
     /// The act was dispatched before.
@@ -77,7 +77,7 @@ breaches! {
     /// The authority was consumed before.
     AuthorityTwice = Authority "authority_twice" "the same authority was consumed twice";
     /// Another authority than the one issued was consumed.
-    OtherAuthority = Authority "other_authority" "another authority was consumed than was issued for this act";
+    OtherAuthority = Authority "other_authority" "consumed another authority than it was issued";
     /// The act had been refused, had expired or was withdrawn.
     AfterEnd = Authority "after_end" "dispatched after the act had ended";
     /// Far too long after the act or the authority was made.
@@ -87,17 +87,17 @@ breaches! {
     /// An outcome after the act had one.
     OutcomeTwice = Authority "outcome_twice" "a second outcome of an act that had ended";
     /// The outcome names another authority or effect.
-    OutcomeDiffers = Authority "outcome_differs" "an outcome of another authority or effect than was dispatched";
+    OutcomeDiffers = Authority "outcome_differs" "an outcome of another authority or effect";
     /// A step that the lifecycle does not have.
     OutOfOrder = Authority "out_of_order" "a step that cannot follow the one before it";
     /// A later gate started and said nothing of it.
-    NeverSettled = Authority "never_settled" "dispatched, and the next gate recorded neither outcome nor doubt";
+    NeverSettled = Authority "never_settled" "neither outcome nor doubt at the gate's next start";
     /// The very act that was refused for a mismatch was dispatched.
-    DispatchedAfterMismatch = Mismatch "dispatched_after_mismatch" "dispatched after the same act was denied for a mismatch";
+    DispatchedAfterMismatch = Mismatch "dispatched_after_mismatch" "dispatched after it was denied for a mismatch";
     /// A dispatch that says it repeats an act that was refused for a mismatch.
     RetryOfMismatch = Mismatch "retry_of_mismatch" "a retry of an act that was denied for a mismatch";
     /// The same function ran without the sink after a mismatch.
-    SinkSkipped = Mismatch "sink_skipped" "after a mismatch was denied, the same function ran without the sink";
+    SinkSkipped = Mismatch "sink_skipped" "ran without the sink after a mismatch was denied";
     /// The mismatch was noticed and not denied.
     MismatchNotDenied = Mismatch "mismatch_not_denied" "a mismatch was found and the act not denied";
     /// Delegated too deep.

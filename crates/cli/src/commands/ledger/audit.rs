@@ -16,7 +16,7 @@ use serde_json::json;
 use super::folder::Folder;
 use super::source::{Source, believed};
 use super::{anchor, trust};
-use crate::args::LedgerVerify;
+use crate::args::{AuditedRecord, LedgerVerify};
 use crate::commands::Context;
 use crate::files;
 use crate::outcome::{Outcome, Stop};
@@ -24,21 +24,48 @@ use crate::places::{absolute, shown};
 use crate::terminal::{Style, bold, count, dim, styled, text};
 
 /// What an audit found.
-struct Audit {
+pub(in crate::commands) struct Audit {
     /// The log's name.
-    origin: String,
+    pub(in crate::commands) origin: String,
     /// How many of its own heads were compared, and how many from elsewhere.
-    heads: (usize, usize),
+    pub(in crate::commands) heads: (usize, usize),
+    /// The log's largest own head, as it is signed; `None` of a log without one.
+    pub(in crate::commands) head: Option<Vec<u8>>,
     /// The verdict.
-    ended: Result<Clean, Found>,
+    pub(in crate::commands) ended: Result<Clean, Found>,
 }
 
 /// The first difference.
-struct Found {
+pub(in crate::commands) struct Found {
     finding: Finding,
     /// More of where it lies, when that can be told.
     nearer: Option<String>,
 }
+
+impl Found {
+    /// What a person is told: the difference, and what it means.
+    pub(in crate::commands) fn sentences(&self) -> String {
+        let reason = escape(&self.finding.to_string());
+        let nearer = self
+            .nearer
+            .as_deref()
+            .map(|near| format!(": {}", escape(near)));
+        let nearer = nearer.unwrap_or_default();
+        format!("{reason}{nearer}\n{}", meaning(&self.finding))
+    }
+
+    /// The same as a document.
+    pub(in crate::commands) fn document(&self, origin: &str) -> serde_json::Value {
+        json!({
+            "whole": false, "log": origin, "finding": word(&self.finding),
+            "reason": self.finding.to_string(), "nearer": self.nearer, "record": record_of(&self.finding),
+        })
+    }
+}
+
+/// Who is shown each record on the way; `None` of one whose bytes are not here. What is shown is worth something once
+/// the audit has ended well, and not before.
+pub(in crate::commands) type Each<'e> = dyn FnMut(u64, Option<&[u8]>) + 'e;
 
 impl From<Finding> for Found {
     fn from(finding: Finding) -> Self {
@@ -51,36 +78,35 @@ impl From<Finding> for Found {
 
 /// Audits, and says what was found.
 pub(super) fn run(args: &LedgerVerify, context: &mut Context<'_>) -> Outcome {
-    let trust = trust(args.trust.as_deref(), context)?;
-    let mut anchored = anchored(&args.checkpoint, &trust)?;
-    let audit = match &args.dir {
-        Some(dir) => of_folder(&Folder(absolute(dir)?), &trust, &anchored)?,
-        None => {
-            // Read before the record, which only grows.
-            anchored.extend(anchor::kept(&trust, context)?);
-            of_gate(&mut Source::open(context)?, &trust, &anchored)?
-        }
-    };
+    let audit = audit(&args.record, context, &mut |_, _| {})?;
     match &audit.ended {
         Ok(clean) => {
             say(args, &audit, clean, context);
             Ok(())
         }
         Err(found) => {
-            let reason = found.finding.to_string();
             if args.output.json {
-                context.terminal.document(&json!({
-                    "whole": false, "log": audit.origin, "finding": word(&found.finding), "reason": reason,
-                    "nearer": found.nearer, "record": record_of(&found.finding),
-                }));
+                context.terminal.document(&found.document(&audit.origin));
             }
-            let nearer = found.nearer.as_deref().map(|near| format!(": {near}"));
-            Err(Stop::refused(format!(
-                "{}{}\n{}",
-                escape(&reason),
-                escape(nearer.as_deref().unwrap_or_default()),
-                meaning(&found.finding)
-            )))
+            Err(Stop::refused(found.sentences()))
+        }
+    }
+}
+
+/// Audits a record: an export, the running gate's, or that of a folder whose gate does not run.
+pub(in crate::commands) fn audit(
+    asked: &AuditedRecord,
+    context: &Context<'_>,
+    each: &mut Each<'_>,
+) -> Outcome<Audit> {
+    let trust = trust(asked.trust.as_deref(), context)?;
+    let mut anchored = anchored(&asked.checkpoint, &trust)?;
+    match &asked.dir {
+        Some(dir) => of_folder(&Folder(absolute(dir)?), &trust, &anchored, each),
+        None => {
+            // Read before the record, which only grows.
+            anchored.extend(anchor::kept(&trust, context)?);
+            of_gate(&mut Source::open(context)?, &trust, &anchored, each)
         }
     }
 }
@@ -100,13 +126,15 @@ fn of_gate(
     source: &mut Source,
     trust: &TrustBundle,
     anchored: &[VerifiedCheckpoint],
+    each: &mut Each<'_>,
 ) -> Outcome<Audit> {
     let ledger = source.view()?;
-    let own = source.heads(trust)?;
-    let ended = compare(source, &own, anchored)?;
+    let (own, head) = source.heads(trust)?;
+    let ended = compare(source, &own, anchored, each)?;
     Ok(Audit {
         origin: ledger.origin,
         heads: (own.len(), anchored.len()),
+        head,
         ended: ended.map_err(Found::from),
     })
 }
@@ -115,6 +143,7 @@ fn compare(
     source: &mut Source,
     own: &[VerifiedCheckpoint],
     anchored: &[VerifiedCheckpoint],
+    each: &mut Each<'_>,
 ) -> Outcome<Result<Clean, Finding>> {
     let mut auditor = match Auditor::new(own, anchored) {
         Ok(auditor) => auditor,
@@ -138,6 +167,7 @@ fn compare(
             if let Err(finding) = found {
                 return Ok(Err(finding));
             }
+            each(one.index, one.bytes.as_deref());
         }
     }
     Ok(auditor.finish())
@@ -147,13 +177,15 @@ fn of_folder(
     folder: &Folder,
     trust: &TrustBundle,
     anchored: &[VerifiedCheckpoint],
+    each: &mut Each<'_>,
 ) -> Outcome<Audit> {
     let refused = |why: String| Stop::refused(format!("the export is not whole: {why}"));
-    let head = believed(&folder.checkpoint()?, trust)
+    let note = folder.checkpoint()?;
+    let head = believed(&note, trust)
         .map_err(|why| Stop::refused(format!("the export's head is not to be believed: {why}")))?;
     let (size, root) = (head.checkpoint().size(), *head.checkpoint().root());
     let ended = match Auditor::new([&head], anchored) {
-        Ok(auditor) => read_folder(auditor, folder, size)?,
+        Ok(auditor) => read_folder(auditor, folder, size, each)?,
         Err(finding) => Err(finding),
     };
     let tiles = check_tiles(size, &root, folder).map_err(|fault| chain(&fault));
@@ -168,6 +200,7 @@ fn of_folder(
     Ok(Audit {
         origin: head.checkpoint().origin().to_owned(),
         heads: (1, anchored.len()),
+        head: Some(note),
         ended,
     })
 }
@@ -176,6 +209,7 @@ fn read_folder(
     mut auditor: Auditor,
     folder: &Folder,
     size: u64,
+    each: &mut Each<'_>,
 ) -> Outcome<Result<Clean, Finding>> {
     let refused = |why: String| Stop::refused(format!("the export is not whole: {why}"));
     let reader = TileReader::new(Shared(folder), size);
@@ -199,6 +233,7 @@ fn read_folder(
             if let Err(finding) = auditor.record(Record { index, bytes, leaf }) {
                 return Ok(Err(finding));
             }
+            each(index, bytes);
         }
     }
     Ok(auditor.finish())

@@ -14,6 +14,7 @@ use lychgate_core::json::{self, Limits};
 use lychgate_core::receipt::Receipt;
 use lychgate_keys::TrustBundle;
 
+pub(in crate::commands) use self::audit::{Audit, audit};
 use super::Context;
 use crate::approver::key_fault;
 use crate::args::{Ledger, LedgerCommand};

@@ -93,14 +93,17 @@ impl Source {
         }
     }
 
-    /// Every kept head, believed.
-    pub(super) fn heads(&mut self, trust: &TrustBundle) -> Outcome<Vec<VerifiedCheckpoint>> {
+    /// Every kept head, believed, and the note of the largest.
+    pub(super) fn heads(
+        &mut self,
+        trust: &TrustBundle,
+    ) -> Outcome<(Vec<VerifiedCheckpoint>, Option<Vec<u8>>)> {
         let mut heads: Vec<VerifiedCheckpoint> = Vec::new();
-        let mut from = 0;
+        let (mut from, mut newest) = (0, None);
         loop {
             let page = self.heads_page(from)?;
             if page.is_empty() {
-                return Ok(heads);
+                return Ok((heads, newest));
             }
             for note in page {
                 let head = believed(&note, trust).map_err(|why| {
@@ -110,6 +113,7 @@ impl Source {
                 })?;
                 from = head.checkpoint().size() + 1;
                 heads.push(head);
+                newest = Some(note);
             }
         }
     }
