@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import peers
 import pytest
-from harness import PASSPHRASE, Lychgate
+from harness import BINARY, PASSPHRASE, Lychgate
 from test_verify import Both
 
 VERIFY = Path(__file__).parents[2] / "examples" / "verify.py"
@@ -36,7 +37,8 @@ def records(gate: Lychgate) -> list[dict]:
 
 
 def of_kind(gate: Lychgate, kind: str) -> list[dict]:
-    return [line for line in records(gate) if line["receipt"]["kind"] == kind]
+    told = [line for line in records(gate) if line["receipt"] is not None]
+    return [line for line in told if line["receipt"]["kind"] == kind]
 
 
 async def test_every_step_is_shown_and_can_be_proven(used: Lychgate, tmp_path: Path) -> None:
@@ -222,6 +224,94 @@ async def test_a_restored_older_folder_is_found_and_accepted_only_by_the_approve
     assert used.json("ledger", "anchor")["agrees"]
     used.run("gate", "stop")
     used.run(*accept, passphrase=PASSPHRASE, status=1)
+
+
+@pytest.fixture
+async def long(gate: Lychgate, root: Path, notes: peers.Notes) -> Lychgate:
+    """A gate whose record has more than two entry bundles."""
+    async with gate.client("notes") as client:
+        for number in range(180):
+            await client.call_tool("write_note", {"path": str(root / f"{number}.txt"), "content": "x"})
+        for _ in range(170):
+            await client.call_tool("no_such_tool", {})
+    assert gate.json("ledger", "show", "--limit", "1")["size"] > 520
+    return gate
+
+
+async def test_old_receipts_go_into_an_archive_and_no_proof_is_lost(long: Lychgate, tmp_path: Path) -> None:
+    archive, trust = tmp_path / "archive", long.run("keys", "export").stdout.encode()
+    both = Both(tmp_path)
+    mailed = long.run("ledger", "prove", "3").stdout.encode()
+    kept = tmp_path / "head.txt"
+    shutil.copy(anchor_of(long), kept)
+    prune = ["ledger", "prune", "--archive", str(archive), "--below"]
+
+    def pruned(below: int) -> dict:
+        return json.loads(long.run(*prune, str(below), "--json", passphrase=PASSPHRASE).stdout)
+
+    long.run(*prune, "100000", passphrase=PASSPHRASE, status=2)
+    inside = ["ledger", "prune", "--archive", str(long.state / "archive"), "--below", "300"]
+    long.run(*inside, passphrase=PASSPHRASE, status=2)
+    # Without the approver nothing is dropped, though all of it lies in the archive by then.
+    long.run(*prune, "300", passphrase="a guess", status=1)
+    assert long.json("ledger", "verify")["archived"] == 0
+    # So does a client that dies before it has asked; and the next one takes up what it left.
+    read, write = os.pipe()
+    command = [BINARY, *prune, "520", "--passphrase-fd", str(read)]
+    process = subprocess.Popen(command, env=long.environment, pass_fds=[read], stderr=subprocess.PIPE)
+    assert b"read back" in process.stderr.readline()
+    process.kill()
+    process.communicate(timeout=20)
+    os.close(read)
+    os.close(write)
+    assert (archive / "tile" / "entries" / "001").exists()
+    assert long.json("ledger", "verify")["archived"] == 0
+
+    assert (pruned(300)["from"], pruned(520)["below"]) == (0, 512)
+    assert pruned(520)["from"] is None
+    receipts = [line["receipt"] for line in of_kind(long, "pruned")]
+    assert [receipt["detail"].split(" ")[0] for receipt in receipts] == ["lines:0-255", "lines:256-511"]
+    assert all(receipt["approver_key"] for receipt in receipts)
+    with closing(sqlite3.connect(long.state / "store.db")) as connection:
+        left = "SELECT count(*) FROM record WHERE bytes IS NOT NULL AND idx < 512"
+        assert connection.execute(left).fetchone() == (0,)
+
+    assert both.proven(mailed, trust)
+    long.run("ledger", "prove", "3", status=1)
+    assert both.proven(long.run("ledger", "prove", "515").stdout.encode(), trust)
+    long.run("gate", "stop")
+    verify = ["ledger", "verify", "--checkpoint", str(kept)]
+    assert long.json(*verify)["archived"] == 512
+    assert "512 of them, by their hash alone" in long.run(*verify).stdout
+    assert long.json(*verify, "--archive", str(archive))["archived"] == 0
+    whole = tmp_path / "whole"
+    long.run("ledger", "export", str(whole))
+    exported = [*verify, "--dir", str(whole)]
+    assert long.json(*exported)["archived"] == 512
+    assert long.json(*exported, "--archive", str(archive))["archived"] == 0
+    long.run("gate", "stop")
+
+    bundle = archive / "tile" / "entries" / "001"
+    before = bundle.read_bytes()
+    bundle.write_bytes(before.replace(b'"effected"', b'"affected"', 1))
+    found = json.loads(long.run(*verify, "--archive", str(archive), "--json", status=1).stdout)
+    assert found["finding"] == "edited" and 256 <= found["record"] < 512
+    bundle.write_bytes(before[:-9])
+    assert "of the archive" in long.run(*verify, "--archive", str(archive), status=1).stderr
+    bundle.unlink()
+    assert long.json(*verify, "--archive", str(archive))["archived"] == 256
+    # A gate starts on what is left, and its acts go on.
+    assert len(long.acts()) > 180
+
+
+async def test_what_the_archive_holds_otherwise_is_not_overwritten(long: Lychgate, tmp_path: Path) -> None:
+    bundle = tmp_path / "archive" / "tile" / "entries" / "000"
+    bundle.parent.mkdir(parents=True)
+    bundle.write_bytes(b"somebody else's")
+    prune = ["ledger", "prune", "--archive", str(tmp_path / "archive"), "--below", "512"]
+    assert "something else" in long.run(*prune, passphrase=PASSPHRASE, status=1).stderr
+    assert bundle.read_bytes() == b"somebody else's"
+    assert long.json("ledger", "verify")["archived"] == 0
 
 
 async def test_a_head_kept_elsewhere_is_compared(used: Lychgate, tmp_path: Path) -> None:

@@ -37,6 +37,8 @@ pub(crate) enum LedgerCommand {
     Verify(LedgerVerify),
     /// See where the newest head is kept beside the record, and what it says
     Anchor(LedgerAnchor),
+    /// Move the oldest receipts into an archive; their hashes, and every proof, stay
+    Prune(LedgerPrune),
 }
 
 /// `ledger show`
@@ -100,8 +102,8 @@ Examples:
   lychgate ledger verify --checkpoint head-of-last-month.txt
   lychgate ledger verify --dir ./record --trust trust.json
 
-A head kept elsewhere is what shows that all of it was rewritten and signed anew: the anchor, which
-is read by itself (`lychgate ledger anchor`), and any copy of it that you give (--checkpoint).
+A head kept elsewhere is what shows that all of it was rewritten and signed anew: the anchors and
+what witnesses cosigned, which are read by themselves, and any copy that you give (--checkpoint).
 No gate is started for this. Exit status 1 when something differs; the first difference is named.")]
 pub(crate) struct LedgerVerify {
     #[command(flatten)]
@@ -119,9 +121,35 @@ pub(crate) struct AuditedRecord {
     /// An exported record instead of the gate's
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
+    /// Where `ledger prune` put receipts; those that are not here are checked by their hashes alone
+    #[arg(long, value_name = "DIR")]
+    pub(crate) archive: Option<PathBuf>,
     /// Whose word counts [default: the gate's own trust bundle]
     #[arg(long, value_name = "BUNDLE")]
     pub(crate) trust: Option<PathBuf>,
+}
+
+/// `ledger prune`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  lychgate ledger prune --below 100000 --archive /mnt/archive/lychgate
+  lychgate ledger verify --archive /mnt/archive/lychgate
+
+Whole bundles of 256 receipts are written to DIR (C2SP tlog-tiles), read back and held against the
+log's signed head; only then the approver is asked, and their bytes leave the store. DIR may hold
+what was archived before. What a dropped receipt said only DIR tells then: keep two copies of it.")]
+pub(crate) struct LedgerPrune {
+    /// Receipts with a smaller number than this, as far as they fill whole bundles
+    #[arg(long, value_name = "N")]
+    pub(crate) below: u64,
+    /// The folder of the archive, outside the state folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) archive: PathBuf,
+    #[command(flatten)]
+    pub(crate) passphrase: Passphrase,
+    #[command(flatten)]
+    pub(crate) output: Output,
 }
 
 /// `ledger anchor`
@@ -132,7 +160,8 @@ Examples:
   lychgate ledger anchor --accept --reason \"restored last night's backup after the disk failed\"
 
 The anchor is the record's newest signed head, kept outside the state folder. A gate does not start
-on a record that its anchor contradicts; --accept goes on with it, and a receipt says so for ever.")]
+on a record that its anchor contradicts, or a head that a witness has cosigned; --accept goes on
+with it, and a receipt says so for ever.")]
 pub(crate) struct LedgerAnchor {
     /// Go on with a record that its anchor contradicts
     #[arg(long, requires = "reason")]

@@ -13,6 +13,7 @@ use lychgate_ledger::{
 };
 use serde_json::json;
 
+use super::archive::Archive;
 use super::folder::Folder;
 use super::source::{Source, believed};
 use super::{anchor, trust};
@@ -101,12 +102,20 @@ pub(in crate::commands) fn audit(
 ) -> Outcome<Audit> {
     let trust = trust(asked.trust.as_deref(), context)?;
     let mut anchored = anchored(&asked.checkpoint, &trust)?;
+    let archive = asked.archive.as_deref().map(absolute).transpose()?;
+    let archive = archive.map(Archive::existing).transpose()?;
     match &asked.dir {
-        Some(dir) => of_folder(&Folder(absolute(dir)?), &trust, &anchored, each),
+        Some(dir) => of_folder(&Folder(absolute(dir)?), &trust, &anchored, archive, each),
         None => {
             // Read before the record, which only grows.
             anchored.extend(anchor::kept(&trust, context)?);
-            of_gate(&mut Source::open(context)?, &trust, &anchored, each)
+            of_gate(
+                &mut Source::open(context)?,
+                &trust,
+                &anchored,
+                archive,
+                each,
+            )
         }
     }
 }
@@ -126,11 +135,12 @@ fn of_gate(
     source: &mut Source,
     trust: &TrustBundle,
     anchored: &[VerifiedCheckpoint],
+    archive: Option<Archive>,
     each: &mut Each<'_>,
 ) -> Outcome<Audit> {
     let ledger = source.view()?;
     let (own, head) = source.heads(trust)?;
-    let ended = compare(source, &own, anchored, each)?;
+    let ended = compare(source, &own, anchored, archive, each)?;
     Ok(Audit {
         origin: ledger.origin,
         heads: (own.len(), anchored.len()),
@@ -143,6 +153,7 @@ fn compare(
     source: &mut Source,
     own: &[VerifiedCheckpoint],
     anchored: &[VerifiedCheckpoint],
+    mut archive: Option<Archive>,
     each: &mut Each<'_>,
 ) -> Outcome<Result<Clean, Finding>> {
     let mut auditor = match Auditor::new(own, anchored) {
@@ -159,24 +170,34 @@ fn compare(
         // The next page begins after the last number given, whatever it is: a gap is the auditor's to name.
         at = page.last().unwrap_or(first).index + 1;
         for one in page.iter().filter(|one| one.index < last) {
-            let found = auditor.record(Record {
-                index: one.index,
-                bytes: one.bytes.as_deref(),
-                leaf: one.leaf,
-            });
-            if let Err(finding) = found {
+            let bytes = self::bytes(one.bytes.as_deref(), one.index, &mut archive)?;
+            let (index, leaf) = (one.index, one.leaf);
+            if let Err(finding) = auditor.record(Record { index, bytes, leaf }) {
                 return Ok(Err(finding));
             }
-            each(one.index, one.bytes.as_deref());
+            each(index, bytes);
         }
     }
     Ok(auditor.finish())
+}
+
+/// A record's bytes: those at hand, else the archive's, if it has them. The auditor holds either against the leaf hash.
+fn bytes<'b>(
+    kept: Option<&'b [u8]>,
+    index: u64,
+    archive: &'b mut Option<Archive>,
+) -> Outcome<Option<&'b [u8]>> {
+    match (kept, archive) {
+        (None, Some(archive)) => archive.entry(index),
+        (kept, _) => Ok(kept),
+    }
 }
 
 fn of_folder(
     folder: &Folder,
     trust: &TrustBundle,
     anchored: &[VerifiedCheckpoint],
+    archive: Option<Archive>,
     each: &mut Each<'_>,
 ) -> Outcome<Audit> {
     let refused = |why: String| Stop::refused(format!("the export is not whole: {why}"));
@@ -185,7 +206,7 @@ fn of_folder(
         .map_err(|why| Stop::refused(format!("the export's head is not to be believed: {why}")))?;
     let (size, root) = (head.checkpoint().size(), *head.checkpoint().root());
     let ended = match Auditor::new([&head], anchored) {
-        Ok(auditor) => read_folder(auditor, folder, size, each)?,
+        Ok(auditor) => read_folder(auditor, folder, size, archive, each)?,
         Err(finding) => Err(finding),
     };
     let tiles = check_tiles(size, &root, folder).map_err(|fault| chain(&fault));
@@ -209,6 +230,7 @@ fn read_folder(
     mut auditor: Auditor,
     folder: &Folder,
     size: u64,
+    mut archive: Option<Archive>,
     each: &mut Each<'_>,
 ) -> Outcome<Result<Clean, Finding>> {
     let refused = |why: String| Stop::refused(format!("the export is not whole: {why}"));
@@ -228,7 +250,8 @@ fn read_folder(
             None => None,
         };
         for (leaf, (at, index)) in leaves.into_iter().zip((0..).zip(bundle.start_index()..)) {
-            let bytes = entries.as_ref().and_then(|all| all.get(at).copied());
+            let here = entries.as_ref().and_then(|all| all.get(at).copied());
+            let bytes = self::bytes(here, index, &mut archive)?;
             let leaf = LeafHash(leaf);
             if let Err(finding) = auditor.record(Record { index, bytes, leaf }) {
                 return Ok(Err(finding));
@@ -292,7 +315,10 @@ fn say(args: &LedgerVerify, audit: &Audit, clean: &Clean, context: &mut Context<
         ));
     }
     if clean.without_bytes > 0 {
-        let archived = format!("{} of them, by their hash alone", clean.without_bytes);
+        let archived = format!(
+            "{} of them, by their hash alone; --archive DIR checks their bytes",
+            clean.without_bytes
+        );
         rows.push(("archived", archived));
     }
     for (label, value) in rows {

@@ -103,7 +103,7 @@ fn write(
 }
 
 /// The bundle of some records; `None` when one's bytes were archived.
-fn entries(kept: &[Kept]) -> Outcome<Option<Vec<u8>>> {
+pub(super) fn entries(kept: &[Kept]) -> Outcome<Option<Vec<u8>>> {
     let mut bundle = Vec::with_capacity(usize::from(WIDTH) * 1024);
     for one in kept {
         let Some(bytes) = &one.bytes else {
@@ -115,6 +115,6 @@ fn entries(kept: &[Kept]) -> Outcome<Option<Vec<u8>>> {
     Ok(Some(bundle))
 }
 
-fn missing(index: u64) -> Stop {
+pub(super) fn missing(index: u64) -> Stop {
     Stop::refused(format!("record {index} is missing")).try_this("lychgate ledger verify")
 }

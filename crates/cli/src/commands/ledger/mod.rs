@@ -1,10 +1,12 @@
 //! `ledger`: the record of everything the gate decided and did, for those who do not take its word for it.
 
 mod anchor;
+mod archive;
 mod audit;
 mod export;
 mod folder;
 mod prove;
+mod prune;
 mod show;
 mod source;
 
@@ -30,6 +32,7 @@ pub(crate) fn run(args: &Ledger, context: &mut Context<'_>) -> Outcome {
         LedgerCommand::Export(args) => export::run(args, context),
         LedgerCommand::Verify(args) => audit::run(args, context),
         LedgerCommand::Anchor(args) => anchor::run(args, context),
+        LedgerCommand::Prune(args) => prune::run(args, context),
     }
 }
 
