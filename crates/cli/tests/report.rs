@@ -15,6 +15,8 @@ mod record;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use lychgate_server::{OpenOptions, StateFolder};
+use lychgate_store::{Note, Txn};
 use record::{Record, at, month};
 use serde_json::Value;
 
@@ -218,6 +220,60 @@ fn what_is_hostile_is_shown_as_text() {
     assert!(page.contains("&lt;script&gt;") && page.contains("\\u{202e}\\u{1b}[2J"));
     let (_, out, _) = report(folder.path(), &[]);
     assert!(!out.contains(['\u{202e}', '\x1b']) && out.contains("\\u{202e}"));
+}
+
+#[test]
+fn what_was_written_straight_into_a_store_is_named_and_the_depth_is_the_applied_one() {
+    let home = tempfile::tempdir().unwrap();
+    let run = |words: &[&str]| {
+        let ran = Command::new(env!("CARGO_BIN_EXE_lychgate"))
+            .env_clear()
+            .env("HOME", home.path())
+            .env("USER", "alice")
+            .args(words)
+            .output()
+            .unwrap();
+        (
+            ran.status.code().unwrap(),
+            String::from_utf8(ran.stdout).unwrap(),
+        )
+    };
+    assert_eq!(run(&["init", "--no-approver"]).0, 0);
+    let (status, said) = run(&["report", "--json"]);
+    assert_eq!(status, 0, "{said}");
+    let said: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(said["asked"]["applied"][0]["max_depth"], 0);
+
+    let state = StateFolder::at(&home.path().join(".local/state/lychgate")).unwrap();
+    let opened = state.open(&OpenOptions::default()).unwrap();
+    let store = opened.parts.store.clone();
+    let applied = store.applied().unwrap().unwrap();
+    let mut record = Record::under(&applied.digest, applied.at);
+    record.whole(1);
+    record.dispatched_without(2, "", 1);
+    record.dispatched_without(3, "evidence_digest", 0);
+    let receipts = record.entries();
+    let note = Txn::Note(Note {
+        now: at(9),
+        receipts,
+    });
+    drop(opened);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    runtime
+        .block_on(store.commit(note))
+        .unwrap()
+        .done()
+        .unwrap();
+    drop(store);
+
+    let (status, said) = run(&["report", "--json"]);
+    assert_eq!(status, 1, "{said}");
+    let said: Value = serde_json::from_str(&said).unwrap();
+    let violations = said["violations"].as_array().unwrap().iter();
+    let breaches = violations.map(|one| one["breach"].as_str().unwrap());
+    assert_eq!(breaches.collect::<Vec<_>>(), ["too_deep", "no_evidence"]);
 }
 
 #[test]

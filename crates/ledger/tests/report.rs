@@ -539,3 +539,56 @@ fn the_lines_of_these_tests_are_receipts() {
         assert_eq!(receipt.gate_id, GateId::new(at(0), [1; 10]));
     }
 }
+
+#[test]
+#[ignore = "a measurement: RECEIPTS=1000000 cargo test --release -p lychgate-ledger --test report -- --ignored --nocapture"]
+#[allow(clippy::print_stderr, clippy::disallowed_methods)]
+fn a_report_over_many_receipts() {
+    let total: u64 = std::env::var("RECEIPTS")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(1_000_000);
+    // Ten acts a second, for as long as it takes: a dispatch and its outcome each.
+    let predicates = json::to_value(&lychgate_core::evidence::Predicates::HOLD).unwrap();
+    let predicates = String::from_utf8(lychgate_core::jcs::to_bytes(&predicates)).unwrap();
+    let (mut examiner, mut lines) = (Examiner::new(Question::default()), Lines::default());
+    let (first, second) = (
+        lines.dispatched_without(1, "", &format!("\"predicates\":{predicates}")),
+        lines.outcome(1, "effected"),
+    );
+    let template =
+        [first, second].map(|at| String::from_utf8(lines.0[at as usize].clone().unwrap()).unwrap());
+    let (mut took, mut bytes) = (Duration::ZERO, 0);
+    for n in 0..total {
+        let when = Timestamp::from_millis(1_800_000_000_000 + n / 2 * 100);
+        let mut random = [0; 10];
+        random[2..].copy_from_slice(&(n / 2).to_be_bytes());
+        let line = template[(n % 2) as usize]
+            .replace(&act(1).to_string(), &ActId::new(when, random).to_string())
+            .replace(
+                &AuthorityId::new(at(1), [1; 10]).to_string(),
+                &AuthorityId::new(when, random).to_string(),
+            )
+            .replace(
+                &EffectId::new(at(1), [1; 10]).to_string(),
+                &EffectId::new(when, random).to_string(),
+            )
+            .replace(&at(1).to_string(), &when.to_string());
+        bytes += line.len();
+        let start = std::time::Instant::now();
+        examiner.record(n, Some(line.as_bytes()));
+        took += start.elapsed();
+    }
+    let report = examiner.finish(None);
+    assert_eq!(found(&report), []);
+    assert_eq!(report.counts.invoked, total / 2);
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status
+        .lines()
+        .find(|line| line.starts_with("VmHWM"))
+        .unwrap_or_default();
+    eprintln!(
+        "{total} receipts of {} bytes: {took:.2?}, {peak}",
+        bytes as u64 / total
+    );
+}

@@ -7,6 +7,7 @@ use lychgate_core::{Digest, Timestamp, jcs, json};
 use lychgate_keys::{Role, SigningKey, TrustBundle};
 use lychgate_ledger::tiles::{TileKind, push_entry};
 use lychgate_ledger::{Checkpoint, SignedCheckpoint, Tile, TileBuilder, leaf_hash};
+use lychgate_store::Entry;
 
 pub(crate) struct Record {
     lines: Vec<Vec<u8>>,
@@ -16,6 +17,8 @@ pub(crate) struct Record {
     class: &'static str,
     /// Seconds from which the numbers of acts count.
     from: u64,
+    /// The configuration that everything stands under.
+    policy: String,
 }
 
 impl Default for Record {
@@ -26,6 +29,7 @@ impl Default for Record {
             function: "transfer".to_owned(),
             class: "FINANCIAL",
             from: 0,
+            policy: digest(200),
         }
     }
 }
@@ -37,6 +41,25 @@ pub(crate) fn at(second: u64) -> Timestamp {
 }
 
 impl Record {
+    /// Under this configuration, from a moment on.
+    pub(crate) fn under(policy: &Digest, from: Timestamp) -> Self {
+        let policy = jcs::to_bytes(&json::to_value(policy).unwrap());
+        Self {
+            policy: String::from_utf8(policy).unwrap(),
+            from: from.since(at(0)).as_secs(),
+            ..Self::default()
+        }
+    }
+
+    /// As a store takes them.
+    pub(crate) fn entries(&self) -> Vec<Entry> {
+        let entry = |bytes: &Vec<u8>| Entry {
+            leaf: leaf_hash(bytes),
+            bytes: bytes.clone(),
+        };
+        self.lines.iter().map(entry).collect()
+    }
+
     pub(crate) fn line(&mut self, text: &str) {
         self.lines.push(text.as_bytes().to_vec());
     }
@@ -45,7 +68,7 @@ impl Record {
         let comma = if more.is_empty() { "" } else { "," };
         let gate = GateId::new(at(0), [self.gate; 10]);
         let at = at(self.from + second);
-        let policy = digest(200);
+        let policy = &self.policy;
         self.line(&format!(
             r#"{{"version":"1.0","object_type":"validation_receipt","kind":"{kind}","at":"{at}","gate_id":"{gate}",
             "epochs":{{"policy_epoch":1,"authority_epoch":0,"revocation_epoch":0}},"policy_digest":{policy},
