@@ -114,7 +114,7 @@ class Errors:
     def options(self, inject: list[str]) -> list[str]:
         names = [self.stand.state / name for name in [*FILES, ""]]
         for anchor in self.stand.anchors():
-            names += [anchor, anchor.with_suffix(".new"), anchor.parent]
+            names += [anchor, anchor.with_name(anchor.name + ".new"), anchor.parent]
         paths = [option for name in names for option in ("-P", str(name))]
         return ["-e", "trace=" + ",".join("?" + name for name in FAULTS), *paths, *inject]
 

@@ -189,7 +189,7 @@ def strike(
     stand.kill()
     stand.settle()
     what = f"killed {side} {call} {n} on {target}" if killed else f"nothing to kill at {call} {n} on {target}"
-    check(stand, report, told, what)
+    check(stand, report if killed else Report(), told, what)
     if killed:
         report.runs += 1
         point = points[n - 1] if n <= len(points) else points[-1]
@@ -257,8 +257,3 @@ def check(stand: Stand, report: Report, told: Told, what: str) -> None:
     last = later.of(stand.root, "x")[-1:]
     report.after[last[0].state if last else "no act"] += 1
     witness.check_effect(later, stand.root, "x", total, what)
-
-
-def rows(report: Report) -> Iterator[tuple[str, str, str, int, int]]:
-    for point, sides in sorted(report.points.items()):
-        yield point.part, point.call, point.target, sides["before"], sides["after"]
