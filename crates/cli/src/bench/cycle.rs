@@ -182,6 +182,11 @@ impl Bed {
         Ok(())
     }
 
+    /// How busy the store has been so far.
+    pub(crate) fn store_load(&self) -> lychgate_store::Load {
+        self.gate.store().load()
+    }
+
     /// `count` acts, one after the other.
     pub(crate) async fn one_by_one(
         self: &Arc<Self>,

@@ -3,10 +3,12 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::cycle::instant;
+use super::cycle::{Bed, Kind, instant};
 use super::histogram::Histogram;
 use super::raw;
 use crate::tour::lab::{Fault, Folder, Lab, Plan, at, definition, pins};
@@ -19,6 +21,8 @@ pub(crate) struct Relayed {
     pub(crate) gated: Histogram,
     pub(crate) in_memory: Option<Histogram>,
     pub(crate) pair: Histogram,
+    /// What the two commits of one act take where durable writes cost nothing: signing, applying, SQLite.
+    pub(crate) commits: Duration,
 }
 
 /// Measures `calls` of each kind in turn, in blocks, so that a busy moment hits all of them.
@@ -34,8 +38,23 @@ pub(super) async fn measure(folder: &Folder, calls: u64) -> Result<Relayed, Faul
         Some(memory) => Some(Place::make(memory).await?),
         None => None,
     };
+    let beside = memory.as_ref().unwrap_or(folder);
+    let commits = two_commits(beside, calls).await?;
     // The pipes are blocking, as most clients' are; nothing else runs meanwhile.
     tokio::task::block_in_place(|| in_turn(folder, &disk, in_memory.as_ref(), calls))
+        .map(|relayed| Relayed { commits, ..relayed })
+}
+
+/// The time that the writer of a gate in this process takes for the two groups of one act, of the same kind and alone.
+async fn two_commits(folder: &Folder, calls: u64) -> Result<Duration, Fault> {
+    let bed = Arc::new(Bed::make(folder, "beside", 0).await?);
+    bed.one_by_one(Kind::Read, calls / 5).await?;
+    let before = bed.store_load();
+    bed.one_by_one(Kind::Read, calls).await?;
+    let after = bed.store_load();
+    let groups = after.group_count().saturating_sub(before.group_count());
+    let worked = after.worked.saturating_sub(before.worked);
+    Ok(worked * 2 / u32::try_from(groups.max(1)).map_err(at("groups"))?)
 }
 
 /// The gates that the measured clients have started end whatever came of it.
@@ -70,6 +89,7 @@ fn blocks(
         gated: Histogram::new(),
         in_memory: free.as_ref().map(|_| Histogram::new()),
         pair: Histogram::new(),
+        commits: Duration::ZERO,
     };
     for block in 0..=calls.div_ceil(BLOCK) {
         // The first block warms up and is not counted.

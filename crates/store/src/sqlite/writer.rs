@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lychgate_core::id::ActId;
 use rusqlite::Connection;
@@ -260,6 +260,11 @@ fn attempt(
     txns: &[Txn],
     delivered: &[ActId],
 ) -> Result<Vec<Committed>, Failure> {
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "measures how long a group takes, decides nothing"
+    )]
+    let began = Instant::now();
     execute(connection, "BEGIN IMMEDIATE")
         .map_err(|error| Failure::NotBegun(StoreFault::Unavailable(error.to_string())))?;
     let (results, head, grown) = match work(connection, tree, txns, delivered) {
@@ -275,7 +280,7 @@ fn attempt(
     };
     execute(connection, "COMMIT").map_err(|_| Failure::Commit)?;
     *lock(&shared.protected) = head.protected;
-    shared.meter.group(txns.len());
+    shared.meter.group(txns.len(), began.elapsed());
     if let Some(grown) = grown {
         tree.keep(grown);
     }
