@@ -7,7 +7,6 @@ import shutil
 import signal
 import time
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from . import witness
