@@ -83,3 +83,14 @@ def adversary(gate: Lychgate, root: Path, tmp_path: Path) -> peers.Adversary:
     options = ["--root", f"{root}:recoverable"]
     gate.add("adversary", server.command(), options, read_text="INFORMATIONAL")
     return server
+
+
+@pytest.fixture
+async def used(gate: Lychgate, root: Path, notes: peers.Notes) -> Lychgate:
+    """A gate that did a few things."""
+    async with gate.client("notes") as client:
+        for number in range(3):
+            note = {"path": str(root / f"{number}.txt"), "content": f"secret-{number}"}
+            await client.call_tool("write_note", note)
+        await client.call_tool("no_such_tool", {})
+    return gate

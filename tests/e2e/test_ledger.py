@@ -21,17 +21,6 @@ from test_verify import Both
 VERIFY = Path(__file__).parents[2] / "examples" / "verify.py"
 
 
-@pytest.fixture
-async def used(gate: Lychgate, root: Path, notes: peers.Notes) -> Lychgate:
-    """A gate that did a few things and stopped."""
-    async with gate.client("notes") as client:
-        for number in range(3):
-            note = {"path": str(root / f"{number}.txt"), "content": f"secret-{number}"}
-            await client.call_tool("write_note", note)
-        await client.call_tool("no_such_tool", {})
-    return gate
-
-
 def records(gate: Lychgate) -> list[dict]:
     return gate.json("ledger", "show", "--from", "0", "--limit", "1000")["records"]
 

@@ -6,8 +6,6 @@ import html.parser
 import json
 from pathlib import Path
 
-import peers
-import pytest
 from harness import Lychgate, until
 
 VOID = {"meta", "rect", "line", "br", "th"}
@@ -42,17 +40,6 @@ class Page(html.parser.HTMLParser):
 
     def handle_data(self, data: str) -> None:
         self.words.append(data)
-
-
-@pytest.fixture
-async def used(gate: Lychgate, root: Path, notes: peers.Notes) -> Lychgate:
-    """A gate that did a few things."""
-    async with gate.client("notes") as client:
-        for number in range(3):
-            note = {"path": str(root / f"{number}.txt"), "content": f"secret-{number}"}
-            await client.call_tool("write_note", note)
-        await client.call_tool("no_such_tool", {})
-    return gate
 
 
 async def test_a_gate_that_was_used_and_killed_holds(used: Lychgate, tmp_path: Path) -> None:

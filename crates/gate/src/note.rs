@@ -21,11 +21,17 @@ impl Gate {
         let label = format!("{MESSAGE}:{commitment}");
         let sealed = self.sealer().seal(label.as_bytes(), &salt.0);
         let sealed = b64::encode(&sealed.map_err(|_| Code::FailClosed)?);
+        self.commit_noted(format!("{what} {label} salt:{sealed}"))
+            .await
+    }
+
+    /// A receipt of something that is no act; `detail` is a phrase of our own.
+    pub(crate) async fn commit_noted(self: &Arc<Self>, detail: String) -> Result<(), Code> {
         let current = self.current();
         let receipt = self
             .draft(ReceiptKind::Noted, &current)
             .policy(current.policy_digest)
-            .detail(format!("{what} {label} salt:{sealed}"))
+            .detail(detail)
             .entry()
             .map_err(|_| Code::FailClosed)?;
         let note = store::Note {

@@ -6,6 +6,7 @@
 
 use std::path::Path;
 
+use lychgate_ledger::{Frontier, LeafHash};
 use rusqlite::{Connection, params};
 
 use crate::tour::lab::{Fault, at};
@@ -60,10 +61,50 @@ pub(super) fn fill(path: &Path, rows: u64) -> Result<(), Fault> {
             [i64::try_from(rows).map_err(at("fill"))?],
         )
         .map_err(at("fill counts"))?;
+    grow_tree(&transaction, lines)?;
     transaction.commit().map_err(at("fill"))?;
     connection
         .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
         .map_err(at("checkpoint"))
+}
+
+/// The tree over the record grows by the copied lines, as the store's writer would have grown it. The next group signs a
+/// head over all of it.
+fn grow_tree(connection: &Connection, lines: i64) -> Result<(), Fault> {
+    let (tree, leaf): (Vec<u8>, [u8; 32]) = connection
+        .query_row(
+            "SELECT head.frontier, record.leaf FROM head, record WHERE head.id = 1
+             ORDER BY record.idx DESC LIMIT 1",
+            [],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+        .map_err(at("fill tree"))?;
+    let mut tree = Frontier::from_bytes(&tree).map_err(at("fill tree"))?;
+    let mut insert = connection
+        .prepare("INSERT INTO nodes (at, hash) VALUES (?1, ?2)")
+        .map_err(at("fill tree"))?;
+    for _ in 0..lines {
+        let mut made = Vec::new();
+        tree.append_with(LeafHash(leaf), |node, hash| {
+            if node.level() > 0 && node.level() % 8 == 0 {
+                made.push((node, *hash));
+            }
+        });
+        for (node, hash) in made {
+            let index = i64::try_from(node.index()).map_err(at("fill tree"))?;
+            let place = i64::from(node.level() / 8) << 56 | index;
+            insert
+                .execute(params![place, hash])
+                .map_err(at("fill tree"))?;
+        }
+    }
+    connection
+        .execute(
+            "UPDATE head SET frontier = ?1 WHERE id = 1",
+            [tree.to_bytes()],
+        )
+        .map(drop)
+        .map_err(at("fill tree"))
 }
 
 fn columns(connection: &Connection) -> Result<Vec<String>, Fault> {

@@ -3,8 +3,6 @@
 use std::sync::Arc;
 
 use lychgate_core::Code;
-use lychgate_core::receipt::ReceiptKind;
-use lychgate_store as store;
 
 use crate::gate::Gate;
 
@@ -49,21 +47,6 @@ impl Gate {
     /// # Errors
     /// EF-080, EF-081 when the store cannot answer.
     pub async fn note_anchor(self: &Arc<Self>, note: AnchorNote) -> Result<(), Code> {
-        let current = self.current();
-        let receipt = self
-            .draft(ReceiptKind::Noted, &current)
-            .policy(current.policy_digest)
-            .detail(note.phrase())
-            .entry()
-            .map_err(|_| Code::FailClosed)?;
-        let note = store::Note {
-            now: self.now(),
-            receipts: vec![receipt],
-        };
-        match self.store().commit(store::Txn::Note(note)).await {
-            Ok(store::Committed::Done(_)) => Ok(()),
-            Ok(store::Committed::Rejected(_)) => Err(Code::FailClosed),
-            Err(fault) => Err(self.store_fault(&fault)),
-        }
+        self.commit_noted(note.phrase().to_string()).await
     }
 }
