@@ -11,6 +11,7 @@ use lychgate_core::signed::{add_signature, unsigned};
 use lychgate_core::verification::SinkVerification;
 use lychgate_core::{Code, Digest};
 use lychgate_store::{BatchSignature, Said, StoreFault};
+use lz4_flex::block;
 
 use super::verify::Verified;
 use super::{Origin, Presented};
@@ -61,7 +62,8 @@ impl Gate {
             b"}",
         ];
         let label = objects_label(presented.act.candidate_act_id);
-        let objects = self.sealer().seal(&label, &parts.concat());
+        let packed = block::compress_prepend_size_with_dict(&parts.concat(), USUAL);
+        let objects = self.sealer().seal(&label, &packed);
         let said = Said {
             objects: objects.map_err(|_| Code::FailClosed)?,
             ped,
@@ -87,7 +89,10 @@ impl Gate {
             return Ok(None);
         };
         let opened = self.sealer().open(&objects_label(act), &said.objects).ok();
-        let value = opened.and_then(|bytes| json::parse(&bytes, &json::Limits::CANON).ok());
+        let value = opened.and_then(|packed| {
+            let bytes = block::decompress_size_prepended_with_dict(&packed, USUAL).ok()?;
+            json::parse(&bytes, &json::Limits::CANON).ok()
+        });
         let [evidence, authority] = match said.ped {
             Some([evidence, authority]) => [Some(evidence), Some(authority)],
             None => [None, None],
@@ -114,6 +119,10 @@ fn signed(object: &Value, signature: Option<&BatchSignature>) -> Value {
 fn digest(leaf: &LeafHash) -> Result<Digest, Code> {
     Digest::from_bytes(Algorithm::Sha256, &leaf.0).map_err(|_| Code::FailClosed)
 }
+
+/// What the objects of every act have in common: names and constants, in their canonical order. They are packed against
+/// this text, for most of what is kept of an act would be these. It is part of what is stored: another text cannot unpack.
+const USUAL: &[u8] = br#"{"authority":{"authority_id":"afa-019","binding":{"arguments_digest":{"algorithm":"SHA-256","value":""},"authority_epoch":0,"candidate_act_digest":{"algorithm":"SHA-256","value":""},"finality_sink_id":"mcp:","holder_id":"cnx-019","nonce":"cnx-019-7.00000000000","policy_digest":{"algorithm":"SHA-256","value":""},"policy_epoch":1,"revocation_epoch":0},"candidate_act_id":"act-019","evidence_id":"pve-019","issuer":{"algorithm":"Ed25519","key_id":"","ped_id":"gate-019"},"lifetime":{"expires_at":"2026-00T00:00.000Z","issued_at":"2026-00T00:00.000Z","single_use":true},"object_type":"agent_finality_authority","scope":{"act_type":"TOOL_CALL","function_id":"","permitted_consequence_class":"PERSISTENT_STATE_CHANGE","permitted_destination":{"destination_id":"file:///","endpoint":"stdio:","jurisdiction":"local","recipient_id":""},"tool_definition_digest":{"algorithm":"SHA-256","value":""},"tool_endpoint":"stdio:","tool_id":""},"version":"1.0"},"evidence":{"candidate_act_digest":{"algorithm":"SHA-256","value":""},"candidate_act_id":"act-019","decision":"ALLOW","evidence_id":"pve-019","issued_at":"2026-00T00:00.000Z","object_type":"protected_validation_evidence","protected_state":{"monotonic_counter":1,"state_reference":""},"protector":{"algorithm":"Ed25519","key_id":"","type":"SOFTWARE_SIGNATURE"},"tool_definition_digest":{"algorithm":"SHA-256","value":""},"validated_predicates":{"agent_identity_valid":true,"destination_valid":true,"freshness_valid":true,"instruction_provenance_valid":true,"policy_epoch_valid":true,"principal_authorized":true,"purpose_valid":true,"revocation_state_valid":true,"sink_binding_valid":true,"tool_scope_valid":true},"version":"1.0"},"verification":{"consumption":{"authority_id":"afa-019","status":"CONSUMED"},"decision":"ALLOW","effectuation":{"effect_id":"eff-019","permitted":true},"mark":{"algorithm":"Ed25519","key_id":""},"operation":"DispatchSinkVerify","request_id":"eff-019","verification":{"args_digest":"HELD","authority_epoch":"HELD","authority_signature":"HELD","candidate_act_binding":"HELD","consequence_class":"HELD","consumption_state":"HELD","destination":"HELD","expiry":"HELD","holder":"HELD","nonce":"HELD","policy_epoch":"HELD","revocation_epoch":"HELD","sink_binding":"HELD","tool_scope":"HELD"}}}"#;
 
 /// What the sealed objects are bound to.
 fn objects_label(act: ActId) -> Vec<u8> {

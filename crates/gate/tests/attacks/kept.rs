@@ -9,7 +9,7 @@ use lychgate_core::outside::Clock;
 use lychgate_core::receipt::{ReceiptKind, Salt};
 use lychgate_core::signed::{Signed, leaf_of};
 use lychgate_core::verification::SinkVerification;
-use lychgate_core::{Digest, json};
+use lychgate_core::{Digest, jcs, json};
 use lychgate_gate::End;
 use lychgate_keys::Role;
 use lychgate_keys::verdict::{KeyChange, PublicKey};
@@ -83,6 +83,11 @@ async fn what_was_signed_can_be_audited() {
         .into_iter()
         .find(|receipt| receipt.kind == ReceiptKind::Dispatched)
         .unwrap();
+    // What is the same in every act is not kept again.
+    let kept = kit.store.said(act).unwrap().unwrap().objects.len();
+    let whole = [&objects.evidence, &objects.authority, &objects.verification];
+    let whole: usize = whole.iter().map(|object| jcs::to_bytes(object).len()).sum();
+    assert!(kept * 2 < whole, "{kept} of {whole} bytes");
     let evidence: ValidationEvidence = json::from_value(&objects.evidence).unwrap();
     let authority: FinalityAuthority = json::from_value(&objects.authority).unwrap();
     let verification: SinkVerification = json::from_value(&objects.verification).unwrap();
