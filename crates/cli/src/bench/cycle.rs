@@ -187,6 +187,31 @@ impl Bed {
         self.gate.store().load()
     }
 
+    /// How long one commit takes that does next to nothing, on average of `count`, one after the other.
+    pub(crate) async fn empty_commits(self: &Arc<Self>, count: u64) -> Result<Duration, Fault> {
+        let bed = Arc::clone(self);
+        let task = tokio::spawn(async move {
+            let began = instant();
+            for _ in 0..count {
+                let note = lychgate_store::Note {
+                    now: bed.gate.now(),
+                    receipts: Vec::new(),
+                };
+                let done = bed
+                    .gate
+                    .store()
+                    .commit(lychgate_store::Txn::Note(note))
+                    .await;
+                done.map(lychgate_store::Committed::done)
+                    .map_err(at("commit"))?
+                    .map_err(at("commit"))?;
+            }
+            let times = u32::try_from(count.max(1)).map_err(at("commits"))?;
+            Ok(began.elapsed() / times)
+        });
+        task.await.map_err(at("task"))?
+    }
+
     /// `count` acts, one after the other.
     pub(crate) async fn one_by_one(
         self: &Arc<Self>,

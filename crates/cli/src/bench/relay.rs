@@ -6,6 +6,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use lychgate_store::Load;
 use serde_json::{Value, json};
 
 use super::cycle::{Bed, Kind, instant};
@@ -21,7 +22,7 @@ pub(crate) struct Relayed {
     pub(crate) gated: Histogram,
     pub(crate) in_memory: Option<Histogram>,
     pub(crate) pair: Histogram,
-    /// What the two commits of one act take where durable writes cost nothing: signing, applying, SQLite.
+    /// How long an act waits for its two commits where durable writes cost nothing: handing over, signing, applying, SQLite.
     pub(crate) commits: Duration,
 }
 
@@ -45,16 +46,26 @@ pub(super) async fn measure(folder: &Folder, calls: u64) -> Result<Relayed, Faul
         .map(|relayed| Relayed { commits, ..relayed })
 }
 
-/// The time that the writer of a gate in this process takes for the two groups of one act, of the same kind and alone.
+/// How long an act waits for its two commits: the writer's work for the groups of an act, of the same kind and alone, and
+/// what a commit takes beyond that, which is handing it over to the writer's thread and waking up again.
 async fn two_commits(folder: &Folder, calls: u64) -> Result<Duration, Fault> {
     let bed = Arc::new(Bed::make(folder, "beside", 0).await?);
     bed.one_by_one(Kind::Read, calls / 5).await?;
-    let before = bed.store_load();
+    let start = bed.store_load();
     bed.one_by_one(Kind::Read, calls).await?;
-    let after = bed.store_load();
+    let acted = bed.store_load();
+    let waited = bed.empty_commits(calls).await?;
+    let noted = bed.store_load();
+    let work = each(&start, &acted)?;
+    let handing_over = waited.saturating_sub(each(&acted, &noted)?);
+    Ok((work + handing_over) * 2)
+}
+
+/// The writer's work for one group.
+fn each(before: &Load, after: &Load) -> Result<Duration, Fault> {
     let groups = after.group_count().saturating_sub(before.group_count());
     let worked = after.worked.saturating_sub(before.worked);
-    Ok(worked * 2 / u32::try_from(groups.max(1)).map_err(at("groups"))?)
+    Ok(worked / u32::try_from(groups.max(1)).map_err(at("groups"))?)
 }
 
 /// The gates that the measured clients have started end whatever came of it.
