@@ -109,7 +109,7 @@ impl<'a> Doors<'a> {
         let checks = checks.as_object().map_or(0, serde_json::Map::len);
         taking.line(
             "sink",
-            format!("{checks} checks on the live call · all of it signed, consumed, durably"),
+            format!("{checks} checks on the live call · signed, consumed, durably"),
         );
         let effect = dispatched.permit.effect();
         let act = dispatched.permit.act();
