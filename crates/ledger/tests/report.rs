@@ -142,6 +142,33 @@ fn ticket(n: u8) -> String {
 }
 
 #[test]
+fn an_act_that_asked_ran_on_its_own_yes_alone() {
+    let mut lines = Lines::default();
+    lines.step("escalated", 1, "escalated", &ticket(1));
+    lines.push("approved", 2, &ticket(1));
+    lines.dispatched_without(1, "", &ticket(1));
+    lines.outcome(1, "effected");
+    assert!(found(&lines.report()).is_empty());
+    // The same yes once more, a no, and silence.
+    let again = lines.dispatched_without(2, "", &ticket(1));
+    lines.outcome(2, "effected");
+    lines.step("escalated", 3, "escalated", &ticket(3));
+    lines.push("disapproved", 4, &ticket(3));
+    let denied = lines.dispatched_without(4, "", &ticket(3));
+    lines.outcome(4, "effected");
+    let never = lines.dispatched_without(5, "", &ticket(5));
+    lines.outcome(5, "effected");
+    assert_eq!(
+        found(&lines.report()),
+        [
+            (Breach::NotApproved, vec![again]),
+            (Breach::NotApproved, vec![denied]),
+            (Breach::NotApproved, vec![never]),
+        ]
+    );
+}
+
+#[test]
 fn a_clean_record_is_clean_and_what_was_not_measured_is_not_claimed() {
     let mut lines = Lines::default();
     lines.push("started", 0, "");

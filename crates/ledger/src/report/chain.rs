@@ -79,6 +79,7 @@ impl Examiner {
         let whole = self.check_pieces(place, receipt, part, known.as_ref());
         self.check_order(place, receipt, part, known.as_ref());
         self.check_mismatches(place, receipt, part, whole);
+        self.check_approval(place, receipt, part);
         self.check_depth(place, receipt, part);
         if place.inside {
             self.counts.invoked += 1;
@@ -96,6 +97,19 @@ impl Examiner {
             next.effect = receipt.effect_id;
         }
         self.acts.put(part.candidate_act_id, next);
+    }
+
+    //= PROFILE §11: an approval is consumed once
+    /// An act that asked a person was answered yes, and nothing else ran on that yes. Whoever rewrites the gate's tables
+    /// can make a ticket look approved; the record then says otherwise.
+    fn check_approval(&mut self, place: Place, receipt: &Receipt, part: &ActPart) {
+        let Some(ticket) = receipt.ticket_id else {
+            return;
+        };
+        let approved = self.tickets.used(ticket);
+        if !approved && !self.began_unseen(made(part.candidate_act_id.as_bytes())) {
+            self.list_inside(place, Breach::NotApproved, Some(part), &[place.index]);
+        }
     }
 
     /// What a dispatch must name; gives whether it names what the sink makes.

@@ -1,6 +1,6 @@
 //! Decisions that were asked of people, and how long they waited.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use lychgate_core::Timestamp;
@@ -29,6 +29,8 @@ pub struct People {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tickets {
     open: HashMap<TicketId, Ticket>,
+    // Approved and not used yet: as few as the approvals that people give.
+    approved: HashSet<TicketId>,
     // One number an answer of a person: they are not many.
     waits: Vec<u64>,
     told: People,
@@ -63,6 +65,11 @@ impl Tickets {
         open.acts.push(act);
     }
 
+    /// A dispatch used a ticket; whether a person's yes to it stands in the record, and no dispatch has used it before.
+    pub(super) fn used(&mut self, ticket: TicketId) -> bool {
+        self.approved.remove(&ticket)
+    }
+
     /// A ticket ended; gives the acts that waited for it. One that is not open has ended before.
     pub(super) fn end(
         &mut self,
@@ -71,6 +78,10 @@ impl Tickets {
         at: Timestamp,
         counted: bool,
     ) -> Vec<ActId> {
+        match how {
+            Ended::Approved => self.approved.insert(ticket),
+            Ended::Denied | Ended::Lapsed => self.approved.remove(&ticket),
+        };
         let Some(open) = self.open.remove(&ticket) else {
             return Vec::new();
         };

@@ -72,6 +72,8 @@ breaches! {
     NotDispatched = Authority "not_dispatched" "a dispatch whose receipt says it was refused";
     /// A predicate did not hold.
     PredicateFailed = Authority "predicate_failed" "dispatched although a predicate of the PED did not hold";
+    /// No person's yes to its ticket stands in the record, or it was used before.
+    NotApproved = Authority "not_approved" "dispatched under a ticket that the record does not say was approved for it";
     /// The act was dispatched before.
     ActTwice = Authority "act_twice" "the same act was dispatched twice";
     /// The authority was consumed before.
