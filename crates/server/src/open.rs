@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use lychgate_core::receipt::Isolation;
+use lychgate_core::receipt::{Isolation, Receipt, ReceiptKind};
+use lychgate_core::{Digest, json};
 use lychgate_gate::ledger::{AnchorNote, Examined, examine};
 use lychgate_gate::{Current, Parts, RingSigner, SteadyClock};
 use lychgate_keys::{DrawnEntropy, KeyRing, Role, Sealer, TrustBundle};
@@ -84,6 +85,7 @@ impl StateFolder {
         let (current, clock) = read_current(&database)?;
         let anchors = options.anchors_of(&log, &current.applied);
         let anchor_note = self.examine(&database, &trust, &log, &anchors, &current.applied)?;
+        as_recorded(&database, &current.policy_digest)?;
         let places = Places {
             state: self.path().to_owned(),
             anchors: anchors
@@ -174,6 +176,48 @@ impl StateFolder {
             .map_err(|fault| StateFault::Applied(fault.to_string()))
     }
 }
+
+/// Whether the applied configuration is the one that the record says was applied last. The row can be rewritten together
+/// with its digest; the record cannot, without its heads telling.
+fn as_recorded(database: &dyn Store, applied: &Digest) -> Result<(), StateFault> {
+    let mut end = database.record_len()?;
+    let least = end.saturating_sub(MOST_LINES);
+    while end > least {
+        let begin = end.saturating_sub(PAGE).max(least);
+        let many = usize::try_from(end - begin).unwrap_or(usize::MAX);
+        for row in database.record(begin, many)?.iter().rev() {
+            let Some(told) = row.bytes.as_deref().and_then(applied_in) else {
+                continue;
+            };
+            if told == *applied {
+                return Ok(());
+            }
+            return Err(StateFault::Applied(format!(
+                "record {} says that another one was applied last: the store was changed by something else than a gate",
+                row.index
+            )));
+        }
+        end = begin;
+    }
+    Ok(())
+}
+
+/// The configuration that a line says was applied, or was the applied one when a gate started.
+fn applied_in(line: &[u8]) -> Option<Digest> {
+    // Canonical bytes: a quote inside a text is escaped, so the member stands nowhere else. Most lines end here.
+    let told = KINDS
+        .iter()
+        .any(|kind| line.windows(kind.len()).any(|part| part == *kind));
+    let value = told.then(|| json::parse(line, &json::Limits::OBJECT).ok())??;
+    let receipt: Receipt = json::from_value(&value).ok()?;
+    matches!(receipt.kind, ReceiptKind::Applied | ReceiptKind::Started)
+        .then_some(receipt.policy_digest)?
+}
+
+const KINDS: [&[u8]; 2] = [br#""kind":"applied""#, br#""kind":"started""#];
+/// Lines read at most, from the end backwards: what a busy day between two starts leaves.
+const MOST_LINES: u64 = 65_536;
+const PAGE: u64 = 512;
 
 pub(crate) fn read_current(database: &dyn Store) -> Result<(Current, SteadyClock), StateFault> {
     let unusable = |why: &str| StateFault::Applied(why.to_owned());

@@ -751,3 +751,39 @@ fn no_sink_may_touch_an_anchor() {
     assert!(opened.parts.paths.forbidden(anchor));
     assert!(opened.parts.paths.holds_private(anchor.parent().unwrap()));
 }
+
+/// The applied configuration put in another's place in the store, its digest and all: the record says which was applied.
+#[test]
+fn another_configuration_in_the_store_is_not_the_one_applied() {
+    let place = Place::new();
+    let applied = place
+        .open()
+        .unwrap()
+        .parts
+        .store
+        .applied()
+        .unwrap()
+        .unwrap();
+    let exchange = |snapshot: &[u8]| {
+        let digest = lychgate_core::Digest::sha256(snapshot);
+        let sql = place.sql();
+        sql.execute(
+            "UPDATE applied SET snapshot = ?1, digest = ?2",
+            params![snapshot, digest.bytes()],
+        )
+        .unwrap();
+        sql.execute("UPDATE head SET policy_digest = ?1", [digest.bytes()])
+            .unwrap();
+    };
+    let text = String::from_utf8(applied.snapshot.clone()).unwrap();
+    let other = text.replace("test-agent", "free-agent");
+    assert_ne!(other, text);
+    exchange(other.as_bytes());
+    let refused = place.open().err().unwrap().to_string();
+    assert!(
+        refused.contains("another one was applied last"),
+        "{refused}"
+    );
+    exchange(&applied.snapshot);
+    place.open().unwrap();
+}
