@@ -11,7 +11,7 @@ use lychgate_core::verification::{
 use lychgate_core::{Code, Digest, State};
 use lychgate_store as store;
 
-use super::objects::Digests;
+use super::objects::{Digests, digest};
 use super::permit::Permit;
 use super::verify::{CheckList, Verified, phrase};
 use super::{Dispatched, LiveInvocation, Origin, Presented, SinkRefusal};
@@ -33,8 +33,9 @@ impl Gate {
             Origin::Stored => presented.act.candidate_act_id,
         };
         let key = live.idempotent.then(|| idempotency_key(first));
-        let prepared = Ok(self.yes(effect, &verified)).and_then(|verification| {
-            let (said, digests) = self.said(&presented, &verified, &verification)?;
+        let verification = self.yes(effect, &verified);
+        let said = self.said(&presented, &verified, &verification);
+        let prepared = said.and_then(|(said, digests)| {
             let facts = Arc::new(self.dispatch_facts(effect, key, &presented, &verified)?);
             let mut txn =
                 self.dispatch_txn(effect, &facts, &presented, &verified, &digests, current)?;
@@ -159,7 +160,7 @@ impl Gate {
         if let Origin::Fresh(fresh) = &presented.origin {
             draft = draft
                 .predicates(fresh.predicates)
-                .evidence(fresh.evidence_id, digests.evidence);
+                .evidence(fresh.evidence_id, digest(&fresh.evidence.leaf)?);
             approval = fresh.approval;
             issue = Some(store::Issue {
                 act: fresh.new_act.clone(),

@@ -17,9 +17,8 @@ use super::verify::Verified;
 use super::{Origin, Presented};
 use crate::gate::Gate;
 
-/// The leaf hashes of what was said, for the receipt.
+/// The leaf hashes of what every dispatch says, for the receipt; evidence has its own, where there is any.
 pub(super) struct Digests {
-    pub(super) evidence: Digest,
     pub(super) authority: Digest,
     pub(super) verification: Digest,
 }
@@ -69,11 +68,9 @@ impl Gate {
             ped,
             sink: verification.leaf,
         };
-        let evidence = ped.map_or(authority.leaf, |[evidence, _]| evidence);
         Ok((
             said,
             Digests {
-                evidence: digest(&evidence)?,
                 authority: digest(&authority.leaf)?,
                 verification: digest(&verification.leaf)?,
             },
@@ -116,7 +113,8 @@ fn signed(object: &Value, signature: Option<&BatchSignature>) -> Value {
     object
 }
 
-fn digest(leaf: &LeafHash) -> Result<Digest, Code> {
+/// A leaf hash as a receipt carries it.
+pub(super) fn digest(leaf: &LeafHash) -> Result<Digest, Code> {
     Digest::from_bytes(Algorithm::Sha256, &leaf.0).map_err(|_| Code::FailClosed)
 }
 

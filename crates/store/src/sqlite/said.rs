@@ -8,7 +8,7 @@ use lychgate_ledger::{Hash, LeafHash, root};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::column::Fault;
-use crate::ledger::{GroupSigner, Signatory};
+use crate::ledger::{GroupSigner, SignRefused, Signatory};
 use crate::outcome::StoreFault;
 use crate::row::{BatchSignature, SaidRow};
 use crate::txn::{Said, Txn};
@@ -86,13 +86,13 @@ impl Batches {
 
 impl Batch {
     fn sign(&mut self, by: Signatory, signer: &dyn GroupSigner) -> Result<(), StoreFault> {
-        if let Some(size) = u32::try_from(self.leaves.len())
-            .ok()
-            .filter(|size| *size > 0)
-        {
-            let root = root(self.leaves.iter().copied());
-            self.signature = Some(signer.sign_batch(by, &root, size)?);
+        if self.leaves.is_empty() {
+            return Ok(());
         }
+        let size = u32::try_from(self.leaves.len());
+        let size = size.map_err(|_| SignRefused("batch is too large".to_owned()))?;
+        let root = root(self.leaves.iter().copied());
+        self.signature = Some(signer.sign_batch(by, &root, size)?);
         Ok(())
     }
 
