@@ -12,6 +12,7 @@ use crate::check;
 use crate::diagnostics::Problem;
 use crate::ledger::Ledger;
 use crate::model::{Agent, Limits, Model, Principal, Profile, Purpose, Reconcile};
+use crate::rules;
 use crate::server::{Registry, Server};
 use crate::telemetry::Telemetry;
 
@@ -32,6 +33,11 @@ impl Applied {
     /// Checks and compiles; all problems are reported.
     pub(crate) fn compile(model: Model) -> Result<Self, Vec<Problem>> {
         let mut problems = check::check(&model);
+        // Compiled here, so that no decision waits for it.
+        if let Err(fault) = rules::of(model.profile) {
+            let message = format!("the profile's policies cannot be used: {fault}");
+            problems.push(Problem::new(&["profile"], message));
+        }
         let snapshot = match json::to_canonical(&model) {
             Ok(snapshot) => snapshot,
             Err(fault) => {

@@ -8,7 +8,7 @@
 //! - [`load`], [`Diagnostics`]: the configuration file, with every problem's line and a suggestion
 //! - [`Applied`], [`Server`], [`ToolEntry`]: the closed form the gate runs from (PROFILE §8)
 //! - [`Reach`], [`Paths`]: where an act would take effect (PROFILE §11)
-//! - [`judge`]: the `strict` and `balanced` tables (PROFILE §2, §9)
+//! - [`judge`]: the `strict` and `balanced` rules, Cedar policies in `profiles/` (PROFILE §2, §9)
 //! - [`changes`]: what a new configuration narrows and widens (PROFILE §10)
 //! - [`Definition`], [`propose`], [`Library`]: a server's tools, and the entries proposed for them
 //! - [`Telemetry`]: what the gate tells of itself, and to whom
@@ -30,6 +30,7 @@ mod profile;
 mod propose;
 mod reach;
 mod read_back;
+mod rules;
 mod schema;
 mod server;
 mod telemetry;
