@@ -1,7 +1,7 @@
-//! The store on one SQLite file: WAL, `synchronous = FULL`, one writer thread, group commit.
+//! The store on one SQLite file: WAL, one writer thread, group commit, one `fdatasync` of the log a group.
 //!
-//! The writer blocks for one transaction, drains the queue, and commits the group with one `fsync`; nobody waits for a
-//! group to fill. Reads go over connections of their own that cannot write. The gate's lock keeps a second process
+//! The writer blocks for one transaction, drains the queue, and commits the group; nobody waits for a group to fill.
+//! While the disk has one group the next is worked on ([`sync`]); nobody is answered before his group is on the disk. Reads go over connections of their own that cannot write. The gate's lock keeps a second process
 //! away; should one come nevertheless, each group reads the head anew and takes SQLite's write lock, so the rules hold.
 
 mod acts;
@@ -13,6 +13,7 @@ mod open;
 mod read;
 mod said;
 mod schema;
+mod sync;
 mod tickets;
 mod tree;
 mod writer;
@@ -81,7 +82,7 @@ impl SqliteStore {
     /// version of this one wrote it; `Record` when record, tree and newest head do not agree (O(log n) reads, whatever
     /// the size); `Corrupt`.
     pub fn open(options: &Options, signer: Arc<dyn GroupSigner>) -> Result<Self, StoreFault> {
-        let connection = open::writer(&options.path)?;
+        let (connection, log) = open::writer(&options.path)?;
         let protected = head::protected(&connection)?;
         let tree = Tree::load(&connection, signer)?;
         let heads = tree.watch();
@@ -89,7 +90,7 @@ impl SqliteStore {
         let theirs = Arc::clone(&shared);
         let writer = std::thread::Builder::new()
             .name("store".to_owned())
-            .spawn(move || writer::run(&theirs, &connection, tree))
+            .spawn(move || writer::run(&theirs, &connection, tree, &log))
             .map_err(|error| StoreFault::Unavailable(error.to_string()))?;
         let readers = Readers::new(options.path.clone());
         Ok(Self {

@@ -90,11 +90,16 @@ impl Tree {
         }))
     }
 
-    /// The commit succeeded: what it grew to is the tree, and its head may be seen.
-    pub(super) fn keep(&mut self, grown: Grown) {
+    /// Where heads are shown once they are durable.
+    pub(super) fn heads(&self) -> watch::Sender<Option<HeadRow>> {
+        self.heads.clone()
+    }
+
+    /// The commit succeeded: what it grew to is the tree. Its head is given back, to be shown when it is durable.
+    pub(super) fn keep(&mut self, grown: Grown) -> HeadRow {
         self.frontier = grown.frontier;
         self.slot = grown.slot;
-        self.heads.send_replace(Some(grown.head));
+        grown.head
     }
 
     /// The tree before the group. Read anew when another process appended meanwhile, which the gate's lock forbids.

@@ -1,7 +1,9 @@
-//! The one thread that writes: blocks for one transaction, drains the queue, makes the group durable, answers all.
+//! The one thread that writes: blocks for one transaction, drains the queue, commits the group, and has it made durable
+//! and answered (see [`super::sync`]).
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -11,11 +13,12 @@ use rusqlite::Connection;
 use super::apply;
 use super::column::Stop;
 use super::head::Head;
+use super::sync::{Log, MustClose, Syncer, Written};
 use super::tree::{Grown, Tree};
 use crate::contract::{Answer, Pending};
 use crate::meter::{Load, Meter};
 use crate::outcome::{Committed, StoreFault};
-use crate::row::ProtectedState;
+use crate::row::{HeadRow, ProtectedState};
 use crate::txn::Txn;
 
 /// What the callers and the writer share.
@@ -106,6 +109,11 @@ impl Shared {
         self.wake.notify_one();
     }
 
+    /// A group is durable.
+    pub(super) fn durable(&self, transactions: usize, took: Duration) {
+        self.meter.group(transactions, took);
+    }
+
     /// Blocks until there is work; `None` when there is none and none will come.
     fn next(&self) -> Option<(Vec<Job>, Vec<ActId>)> {
         let mut queue = lock(&self.queue);
@@ -137,7 +145,7 @@ impl Shared {
     }
 
     /// From here on nothing is taken in, and what waits is certainly not committed.
-    fn close(&self) {
+    pub(super) fn close(&self) {
         let mut queue = lock(&self.queue);
         self.closed.store(true, Ordering::Release);
         let left = std::mem::take(&mut queue.jobs);
@@ -149,14 +157,34 @@ impl Shared {
 }
 
 /// The writer's life.
-pub(super) fn run(shared: &Shared, connection: &Connection, mut tree: Tree) {
+pub(super) fn run(shared: &Shared, connection: &Connection, mut tree: Tree, log: &Log) {
     // However this thread ends, callers must not wait for it.
     let _closing = Closing(shared);
-    while let Some((jobs, delivered)) = shared.next() {
-        if group(shared, connection, &mut tree, jobs, &delivered).is_err() {
+    let syncer = Syncer::new(shared, log, tree.heads());
+    std::thread::scope(|scope| {
+        let (hand, groups) = sync_channel(0);
+        let named = std::thread::Builder::new().name("store-sync".to_owned());
+        let disk = &syncer;
+        if named
+            .spawn_scoped(scope, move || disk.run(&groups))
+            .is_err()
+        {
             return;
         }
-    }
+        let mut writer = Writer {
+            shared,
+            connection,
+            tree: &mut tree,
+            syncer: &syncer,
+            hand,
+            alone: 0,
+        };
+        while let Some((jobs, delivered)) = shared.next() {
+            if writer.group(jobs, &delivered).is_err() {
+                return;
+            }
+        }
+    });
 }
 
 struct Closing<'s>(&'s Shared);
@@ -167,79 +195,101 @@ impl Drop for Closing<'_> {
     }
 }
 
-/// The store must not go on.
-struct MustClose;
+struct Writer<'s> {
+    shared: &'s Shared,
+    connection: &'s Connection,
+    tree: &'s mut Tree,
+    syncer: &'s Syncer<'s>,
+    hand: SyncSender<Written>,
+    /// How many groups in a row had one transaction.
+    alone: u32,
+}
 
-/// One group. When something below the rules fails before the commit, the group is rolled back and each transaction is
-/// tried alone, so that whoever caused it fails alone.
-fn group(
-    shared: &Shared,
-    connection: &Connection,
-    tree: &mut Tree,
-    jobs: Vec<Job>,
-    delivered: &[ActId],
-) -> Result<(), MustClose> {
-    let (txns, answers): (Vec<Txn>, Vec<Answer>) =
-        jobs.into_iter().map(|job| (job.txn, job.answer)).unzip();
-    match attempt(shared, connection, tree, &txns, delivered) {
-        Ok(results) => {
-            for (answer, committed) in answers.into_iter().zip(results) {
-                answer.give(Ok(committed));
+impl Writer<'_> {
+    /// One group. When something below the rules fails before the commit, the group is rolled back and each transaction
+    /// is tried alone, so that whoever caused it fails alone.
+    fn group(&mut self, jobs: Vec<Job>, delivered: &[ActId]) -> Result<(), MustClose> {
+        #[allow(
+            clippy::disallowed_methods,
+            reason = "measures how long a group takes, decides nothing"
+        )]
+        let began = Instant::now();
+        let (txns, answers): (Vec<Txn>, Vec<Answer>) =
+            jobs.into_iter().map(|job| (job.txn, job.answer)).unzip();
+        match attempt(self.shared, self.connection, self.tree, &txns, delivered) {
+            Ok((results, head)) => self.written(Written {
+                answers: answers.into_iter().zip(results).collect(),
+                head,
+                began,
+            }),
+            Err(Failure::NotBegun(fault)) => {
+                answer_all(answers, &fault);
+                Ok(())
             }
-            Ok(())
+            Err(Failure::Before(fault)) if txns.len() + delivered.len() == 1 => {
+                answer_all(answers, &fault);
+                Ok(())
+            }
+            Err(Failure::Before(_)) => self.one_by_one(txns, answers, delivered),
+            Err(Failure::RollbackFailed(fault)) => {
+                answer_all(answers, &fault);
+                Err(MustClose)
+            }
+            Err(Failure::Commit) => {
+                // Closed before anybody learns of it, so that no answer is followed by a commit.
+                self.shared.close();
+                answer_all(answers, &StoreFault::Unrecorded);
+                Err(MustClose)
+            }
         }
-        Err(Failure::NotBegun(fault)) => {
-            answers
-                .into_iter()
-                .for_each(|answer| answer.give(Err(fault.clone())));
-            Ok(())
+    }
+
+    /// Who is alone does not gain from a second thread, and would pay for waking it.
+    fn written(&mut self, written: Written) -> Result<(), MustClose> {
+        if written.answers.is_empty() {
+            // Reports of delivery reach the disk with the next group; losing them is safe, see the contract.
+            return Ok(());
         }
-        Err(Failure::Before(fault)) if txns.len() + delivered.len() == 1 => {
-            answers
-                .into_iter()
-                .for_each(|answer| answer.give(Err(fault.clone())));
-            Ok(())
+        let alone = written.answers.len() <= 1;
+        self.alone = if alone {
+            self.alone.saturating_add(1)
+        } else {
+            0
+        };
+        if self.alone >= ALONE && self.syncer.is_idle() {
+            self.syncer.finish(written)
+        } else {
+            self.syncer.hand_over(written, &self.hand)
         }
-        Err(Failure::Before(_)) => one_by_one(shared, connection, tree, txns, answers, delivered),
-        Err(Failure::RollbackFailed(fault)) => {
-            answers
-                .into_iter()
-                .for_each(|answer| answer.give(Err(fault.clone())));
-            Err(MustClose)
+    }
+
+    fn one_by_one(
+        &mut self,
+        txns: Vec<Txn>,
+        answers: Vec<Answer>,
+        delivered: &[ActId],
+    ) -> Result<(), MustClose> {
+        let mut jobs = txns
+            .into_iter()
+            .zip(answers)
+            .map(|(txn, answer)| Job { txn, answer });
+        for job in jobs.by_ref() {
+            if let Err(must_close) = self.group(vec![job], &[]) {
+                // The rest was rolled back and is not tried again.
+                jobs.for_each(|job| job.answer.give(Err(StoreFault::Closed)));
+                return Err(must_close);
+            }
         }
-        Err(Failure::Commit) => {
-            // Closed before anybody learns of it, so that no answer is followed by a commit.
-            shared.close();
-            answers
-                .into_iter()
-                .for_each(|answer| answer.give(Err(StoreFault::Unrecorded)));
-            Err(MustClose)
-        }
+        delivered
+            .iter()
+            .try_for_each(|act| self.group(Vec::new(), &[*act]))
     }
 }
 
-fn one_by_one(
-    shared: &Shared,
-    connection: &Connection,
-    tree: &mut Tree,
-    txns: Vec<Txn>,
-    answers: Vec<Answer>,
-    delivered: &[ActId],
-) -> Result<(), MustClose> {
-    let mut jobs = txns
-        .into_iter()
-        .zip(answers)
-        .map(|(txn, answer)| Job { txn, answer });
-    for job in jobs.by_ref() {
-        if let Err(must_close) = group(shared, connection, tree, vec![job], &[]) {
-            // The rest was rolled back and is not tried again.
-            jobs.for_each(|job| job.answer.give(Err(StoreFault::Closed)));
-            return Err(must_close);
-        }
+fn answer_all(answers: Vec<Answer>, fault: &StoreFault) {
+    for answer in answers {
+        answer.give(Err(fault.clone()));
     }
-    delivered
-        .iter()
-        .try_for_each(|act| group(shared, connection, tree, Vec::new(), &[*act]))
 }
 
 enum Failure {
@@ -259,12 +309,7 @@ fn attempt(
     tree: &mut Tree,
     txns: &[Txn],
     delivered: &[ActId],
-) -> Result<Vec<Committed>, Failure> {
-    #[allow(
-        clippy::disallowed_methods,
-        reason = "measures how long a group takes, decides nothing"
-    )]
-    let began = Instant::now();
+) -> Result<(Vec<Committed>, Option<HeadRow>), Failure> {
     execute(connection, "BEGIN IMMEDIATE")
         .map_err(|error| Failure::NotBegun(StoreFault::Unavailable(error.to_string())))?;
     let (results, head, grown) = match work(connection, tree, txns, delivered) {
@@ -280,11 +325,7 @@ fn attempt(
     };
     execute(connection, "COMMIT").map_err(|_| Failure::Commit)?;
     *lock(&shared.protected) = head.protected;
-    shared.meter.group(txns.len(), began.elapsed());
-    if let Some(grown) = grown {
-        tree.keep(grown);
-    }
-    Ok(results)
+    Ok((results, grown.map(|grown| tree.keep(grown))))
 }
 
 fn work(
@@ -322,6 +363,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// After so many groups of one transaction nobody else is waiting.
+const ALONE: u32 = 2;
 /// Deliveries are written at the latest after this.
 const DELIVERED_WITHIN: Duration = Duration::from_millis(250);
 /// So many are written at once, without waiting.
@@ -353,8 +396,8 @@ mod tests {
 
     /// A commit that fails after everything in it went well, as a full disk or a failing `fsync` does: here a
     /// constraint that is looked at only then.
-    fn failing_at_commit(path: &std::path::Path) -> Connection {
-        let connection = open::writer(path).unwrap();
+    fn failing_at_commit(path: &std::path::Path) -> (Connection, Log) {
+        let (connection, log) = open::writer(path).unwrap();
         connection
             .execute_batch(
                 "PRAGMA foreign_keys = ON;
@@ -363,20 +406,20 @@ mod tests {
                  CREATE TRIGGER fail AFTER INSERT ON record BEGIN INSERT INTO child VALUES (7); END",
             )
             .unwrap();
-        connection
+        (connection, log)
     }
 
     #[test]
     fn a_failing_commit_says_unrecorded_to_all_and_closes() {
         let folder = tempfile::tempdir().unwrap();
-        let connection = failing_at_commit(&folder.path().join("store.db"));
+        let (connection, log) = failing_at_commit(&folder.path().join("store.db"));
         let shared = Arc::new(Shared::new(9, 2, head::protected(&connection).unwrap()));
         let pending: Vec<_> = (0..3).map(|_| shared.submit(note())).collect();
         // So that the thread ends even if it wrongly went on.
         shared.stop();
         let theirs = Arc::clone(&shared);
         let tree = Tree::load(&connection, crate::testing::make::signer()).unwrap();
-        std::thread::spawn(move || run(&theirs, &connection, tree))
+        std::thread::spawn(move || run(&theirs, &connection, tree, &log))
             .join()
             .unwrap();
         let results: Vec<_> = pending.into_iter().map(Pending::wait).collect();
@@ -388,5 +431,52 @@ mod tests {
         );
         assert_eq!(shared.submit(note()).wait(), Err(StoreFault::Closed));
         assert!(shared.is_closed());
+    }
+
+    #[test]
+    fn a_failing_sync_says_unrecorded_to_all_shows_no_head_and_closes() {
+        let folder = tempfile::tempdir().unwrap();
+        let (connection, _) = open::writer(&folder.path().join("store.db")).unwrap();
+        for many in [1, 3] {
+            let shared = Arc::new(Shared::new(9, 2, head::protected(&connection).unwrap()));
+            let pending: Vec<_> = (0..many).map(|_| shared.submit(note())).collect();
+            shared.stop();
+            let tree = Tree::load(&connection, crate::testing::make::signer()).unwrap();
+            let (heads, before) = (tree.watch(), tree.watch().borrow().clone());
+            run(&shared, &connection, tree, &Log::failing());
+            let results: Vec<_> = pending.into_iter().map(Pending::wait).collect();
+            assert!(
+                results.iter().all(|result| matches!(
+                    result,
+                    Err(StoreFault::Unrecorded | StoreFault::Closed)
+                )),
+                "{results:?}"
+            );
+            assert_eq!(results[0], Err(StoreFault::Unrecorded));
+            assert_eq!(*heads.borrow(), before);
+            assert!(shared.is_closed());
+        }
+    }
+
+    #[test]
+    fn many_groups_are_answered_in_order_and_every_head_covers_its_answers() {
+        let folder = tempfile::tempdir().unwrap();
+        let (connection, log) = open::writer(&folder.path().join("store.db")).unwrap();
+        let shared = Shared::new(999, 3, head::protected(&connection).unwrap());
+        let pending: Vec<_> = (0..100).map(|_| shared.submit(note())).collect();
+        shared.stop();
+        let tree = Tree::load(&connection, crate::testing::make::signer()).unwrap();
+        let heads = tree.watch();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for (index, pending) in pending.into_iter().enumerate() {
+                    assert!(matches!(pending.wait(), Ok(Committed::Done(_))));
+                    let size = heads.borrow().as_ref().map_or(0, |head| head.size);
+                    assert!(size > index as u64, "line {index} under a head of {size}");
+                }
+            });
+            run(&shared, &connection, tree, &log);
+        });
+        assert_eq!(shared.load().transactions, 100);
     }
 }
