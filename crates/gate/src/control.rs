@@ -255,6 +255,7 @@ impl Gate {
                 answer: None,
                 undelivered: false,
                 code: None,
+                refund: Vec::new(),
                 now,
                 receipts,
             })

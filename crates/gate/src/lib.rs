@@ -11,6 +11,7 @@
 //! - [`approval`]: tickets, waiting, an approver's verdict
 //! - [`sink`]: the second door, and the permit
 //! - [`doors`]: both in a row
+//! - [`delegation`]: workers, and what was handed to them
 //! - [`outcome`]: what became of it
 //! - [`twins`]: equal calls
 //! - [`reconcile`]: acts whose answer was lost are looked up at their destination
@@ -26,6 +27,7 @@ mod challenge;
 pub mod clock;
 pub mod control;
 pub mod current;
+pub mod delegation;
 pub mod doors;
 pub mod first;
 pub mod gate;
@@ -51,6 +53,7 @@ pub use approval::{Caller, CallerGone, PendingTicket, TicketSummary, Waited};
 pub use clock::SteadyClock;
 pub use control::{ControlRefused, Plan};
 pub use current::Current;
+pub use delegation::{Delegated, DelegationRequest};
 pub use doors::Passed;
 pub use gate::{Gate, Parts};
 pub use hold::{Connected, HeldAct};

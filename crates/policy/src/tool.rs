@@ -48,6 +48,7 @@ pub struct ToolEntry {
     /// Other exact names for it.
     pub aliases: Vec<String>,
     pub(crate) roles: BTreeMap<String, Role>,
+    pub(crate) unit: Option<String>,
     pub(crate) destination: Option<Rule>,
     pub(crate) recipient: Option<Rule>,
     validator: Option<jsonschema::Validator>,
@@ -88,6 +89,7 @@ impl ToolEntry {
             catalogued,
             aliases: model.aliases.clone(),
             roles: model.roles.clone(),
+            unit: model.unit.clone(),
             destination: model.destination.clone(),
             recipient: model.recipient.clone(),
             validator,

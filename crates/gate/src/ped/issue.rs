@@ -50,6 +50,8 @@ impl Gate {
                     chain,
                     vouched: held.vouched,
                     salt: held.salt,
+                    revocation_subjects: held.revocation_subjects(),
+                    charges: held.charges.clone(),
                 };
                 let presented = Presented {
                     act: held.act.clone(),
@@ -103,6 +105,7 @@ impl Gate {
             retry_of: held.predecessor.act(),
             continuation_digest: held.continuation(),
             approval_digest: approval.map(|approval| approval.subject),
+            delegation_digest: held.session.worker().map(|worker| worker.digest),
             issued_at: now,
             protector: Protector {
                 protector_type: ProtectorType::SoftwareSignature,

@@ -115,7 +115,14 @@ impl Gate {
         let act = &presented.act;
         let mut facts = match &presented.origin {
             Origin::Fresh(fresh) => Facts {
-                part: part_of(act, verified.act_digest, &fresh.salt, true, fresh.vouched),
+                part: part_of(
+                    act,
+                    verified.act_digest,
+                    &fresh.salt,
+                    true,
+                    fresh.vouched,
+                    fresh.new_act.delegation,
+                ),
                 authority: None,
                 effect: None,
                 idempotency_key: None,
@@ -123,6 +130,7 @@ impl Gate {
                 attempt: Some(fresh.chain.attempt),
                 ticket: fresh.approval.map(|approval| approval.ticket),
                 watched: fresh.new_act.twin.is_some(),
+                refund: fresh.charges.refunds(self.now()),
             },
             Origin::Stored => {
                 let row = self.row(act.candidate_act_id)?;
@@ -157,17 +165,24 @@ impl Gate {
             .policy(current.policy_digest)
             .signed(digests.authority, digests.verification);
         let (mut issue, mut approval) = (None, None);
+        let mut revocation_subjects = Vec::new();
+        let mut charges = Vec::new();
         if let Origin::Fresh(fresh) = &presented.origin {
             draft = draft
                 .predicates(fresh.predicates)
                 .evidence(fresh.evidence_id, digest(&fresh.evidence.leaf)?);
             approval = fresh.approval;
+            revocation_subjects.clone_from(&fresh.revocation_subjects);
+            charges.clone_from(&fresh.charges.all);
             issue = Some(store::Issue {
                 act: fresh.new_act.clone(),
                 grant,
                 now,
                 receipts: Vec::new(),
             });
+        }
+        if revocation_subjects.is_empty() {
+            revocation_subjects = crate::gate::revocation_subjects(act);
         }
         let receipt = draft.entry().map_err(|_| Code::FailClosed)?;
         Ok(store::Dispatch {
@@ -178,7 +193,8 @@ impl Gate {
             nonce: grant.nonce,
             expected_epochs: current.epochs,
             policy_digest: current.policy_digest,
-            revocation_subjects: crate::gate::revocation_subjects(act),
+            revocation_subjects,
+            charges,
             effect,
             idempotency_key: facts.idempotency_key.clone(),
             approval,

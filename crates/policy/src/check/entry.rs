@@ -135,6 +135,13 @@ impl Entry<'_> {
         for pointer in self.tool.roles.keys() {
             self.pointer(&["roles", pointer], pointer, found);
         }
+        if let Some(unit) = &self.tool.unit {
+            if !crate::delegation::is_unit(unit) {
+                found.push(self.problem(&["unit"], crate::delegation::not_a_unit(unit)));
+            } else if unit.starts_with('/') {
+                self.pointer(&["unit"], unit, found);
+            }
+        }
         if let Some(rule) = &self.tool.destination {
             self.rule("destination", rule, found);
             //= PROFILE §9: a query sent to an outside service is DATA_DISCLOSURE, not INFORMATIONAL

@@ -96,6 +96,7 @@ fn entry(reader: &mut Reader<'_>, section: &Section<'_, '_>) -> ToolModel {
         destination: rule(reader, section, "destination"),
         recipient: rule(reader, section, "recipient"),
         roles,
+        unit: reader.text(section, "unit"),
         purposes: reader.list(section, "purposes").unwrap_or_default(),
         aliases: reader.list(section, "aliases").unwrap_or_default(),
         irreversible: reader.flag(section, "irreversible").unwrap_or(false),
@@ -158,13 +159,14 @@ const SERVER_KEYS: [&str; 12] = [
     "methods",
 ];
 
-const TOOL_KEYS: [&str; 16] = [
+const TOOL_KEYS: [&str; 17] = [
     "definition",
     "class",
     "act_type",
     "destination",
     "recipient",
     "roles",
+    "unit",
     "purposes",
     "aliases",
     "irreversible",
