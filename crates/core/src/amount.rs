@@ -169,19 +169,41 @@ mod tests {
             ("0.1", "0.1"),
             ("1e-18", "0.000000000000000001"),
             ("1200e-2", "12"),
-            ("99999999999999999999.999999999999999999", "99999999999999999999.999999999999999999"),
+            (
+                "99999999999999999999.999999999999999999",
+                "99999999999999999999.999999999999999999",
+            ),
             ("0e9999", "0"),
         ] {
             assert_eq!(Amount::read(text).unwrap().to_string(), said, "{text}");
         }
         for text in [
-            "", "-1", "+1", ".5", "5.", "1e", "1e-19", "100000000000000000000", "1e999999999999",
-            "0x1", "1 ", "١", "NaN", "1,5", "1e2147483647",
+            "",
+            "-1",
+            "+1",
+            ".5",
+            "5.",
+            "1e",
+            "1e-19",
+            "100000000000000000000",
+            "1e999999999999",
+            "0x1",
+            "1 ",
+            "١",
+            "NaN",
+            "1,5",
+            "1e2147483647",
         ] {
             assert_eq!(Amount::read(text), Err(NotAnAmount), "{text}");
         }
-        assert_eq!(Amount::of_value(&value("1200.5")).unwrap().to_string(), "1200.5");
-        assert_eq!(Amount::of_value(&value("\"1200.50\"")).unwrap().to_string(), "1200.5");
+        assert_eq!(
+            Amount::of_value(&value("1200.5")).unwrap().to_string(),
+            "1200.5"
+        );
+        assert_eq!(
+            Amount::of_value(&value("\"1200.50\"")).unwrap().to_string(),
+            "1200.5"
+        );
         for other in ["-0.5", "true", "null", "[1]", "{}", "\"\"", "1e21"] {
             assert!(Amount::of_value(&value(other)).is_err(), "{other}");
         }

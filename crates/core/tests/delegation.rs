@@ -49,7 +49,9 @@ fn a_link_that_grants_less_or_as_much_hangs() {
     assert!(chain.permits_tool("maps", "anything") && chain.permits_tool("search", "web.find"));
     assert!(!chain.permits_tool("search", "web") && !chain.permits_tool("map", "s"));
     assert!(!chain.permits_class(ConsequenceClass::Financial));
-    assert!(chain.permits_destination(&["/src/a", "root:work"]) && !chain.permits_destination(&["x"]));
+    assert!(
+        chain.permits_destination(&["/src/a", "root:work"]) && !chain.permits_destination(&["x"])
+    );
     assert!(chain.permits_purpose("general") && !chain.permits_purpose("billing"));
     assert_ne!(
         chain.digest().unwrap(),
@@ -61,42 +63,74 @@ fn a_link_that_grants_less_or_as_much_hangs() {
 type Widening = (fn(&mut Delegation), Exceeds);
 
 const WIDENINGS: [Widening; 22] = [
-    (|link| link.grant.tools = texts(&["maps", "shell"]), Exceeds::Tools),
+    (
+        |link| link.grant.tools = texts(&["maps", "shell"]),
+        Exceeds::Tools,
+    ),
     (|link| link.grant.tools = texts(&["search"]), Exceeds::Tools),
-    (|link| link.grant.tools = texts(&["search/pay"]), Exceeds::Tools),
+    (
+        |link| link.grant.tools = texts(&["search/pay"]),
+        Exceeds::Tools,
+    ),
     (
         |link| {
             link.grant.consequence_classes = ClassSet::of([ConsequenceClass::Financial]).unwrap();
         },
         Exceeds::Classes,
     ),
-    (|link| link.grant.destinations = Some(texts(&["elsewhere"])), Exceeds::Destinations),
-    (|link| link.grant.purposes = Some(texts(&["billing"])), Exceeds::Purposes),
+    (
+        |link| link.grant.destinations = Some(texts(&["elsewhere"])),
+        Exceeds::Destinations,
+    ),
+    (
+        |link| link.grant.purposes = Some(texts(&["billing"])),
+        Exceeds::Purposes,
+    ),
     (|link| link.grant.further_depth = 1, Exceeds::FurtherDepth),
     (|link| link.grant.budget.acts = Some(21), Exceeds::Acts),
-    (|link| link.grant.budget.high_risk_acts = Some(4), Exceeds::Acts),
-    (|link| link.grant.budget.rate.as_mut().unwrap().acts = 11, Exceeds::Rate),
     (
-        |link| link.grant.budget.rate.as_mut().unwrap().window_ms = Window::try_from(59_999).unwrap(),
+        |link| link.grant.budget.high_risk_acts = Some(4),
+        Exceeds::Acts,
+    ),
+    (
+        |link| link.grant.budget.rate.as_mut().unwrap().acts = 11,
         Exceeds::Rate,
     ),
     (
-        |link| link.grant.budget.spend.as_mut().unwrap()[0].amount = "12.500000000000000001".parse().unwrap(),
+        |link| {
+            link.grant.budget.rate.as_mut().unwrap().window_ms = Window::try_from(59_999).unwrap()
+        },
+        Exceeds::Rate,
+    ),
+    (
+        |link| {
+            link.grant.budget.spend.as_mut().unwrap()[0].amount =
+                "12.500000000000000001".parse().unwrap()
+        },
         Exceeds::Spend,
     ),
     (
-        |link| link.grant.budget.spend.as_mut().unwrap()[0].unit = Name::try_from("CHF".to_owned()).unwrap(),
+        |link| {
+            link.grant.budget.spend.as_mut().unwrap()[0].unit =
+                Name::try_from("CHF".to_owned()).unwrap()
+        },
         Exceeds::Spend,
     ),
     (
         |link| link.expires_at = link.expires_at.after(std::time::Duration::from_millis(1)),
         Exceeds::Lifetime,
     ),
-    (|link| link.issued_at = Timestamp::from_millis(1), Exceeds::Lifetime),
+    (
+        |link| link.issued_at = Timestamp::from_millis(1),
+        Exceeds::Lifetime,
+    ),
     (|link| link.expires_at = link.issued_at, Exceeds::Lifetime),
     (|link| link.delegation_depth = 1, Exceeds::Depth),
     (|link| link.parent_agent_id = agent("root"), Exceeds::Parent),
-    (|link| link.parent_delegation_id = Some(DelegationId::from_bytes([7; 16])), Exceeds::Parent),
+    (
+        |link| link.parent_delegation_id = Some(DelegationId::from_bytes([7; 16])),
+        Exceeds::Parent,
+    ),
     (|link| link.child_agent_id = agent("root"), Exceeds::Circle),
     (
         |link| link.initiating_principal.principal_id = "mallory".to_owned(),
@@ -116,7 +150,10 @@ fn a_link_that_is_more_in_any_dimension_does_not() {
     let [first, second] = two();
     assert!(matches!(
         Chain::new(vec![second]),
-        Err(Broken::Link { link: 1, exceeds: Exceeds::Parent })
+        Err(Broken::Link {
+            link: 1,
+            exceeds: Exceeds::Parent
+        })
     ));
     assert_eq!(Chain::new(vec![]), Err(Broken::Length));
     assert_eq!(Chain::new(vec![first; 17]), Err(Broken::Length));
@@ -144,7 +181,10 @@ fn a_file_is_read_strictly_and_its_secret_admits_one_user() {
     let bytes = file.to_bytes().unwrap();
     let read = DelegationFile::parse(&bytes).unwrap();
     assert_eq!(read, file);
-    assert!(!format!("{read:?}").contains("AwMD"), "the secret is not printed");
+    assert!(
+        !format!("{read:?}").contains("AwMD"),
+        "the secret is not printed"
+    );
     let holder = chain.holder().unwrap();
     assert!(holder.admits(1000, Some(&secret)));
     assert!(!holder.admits(1001, Some(&secret)), "another user's copy");
@@ -152,7 +192,10 @@ fn a_file_is_read_strictly_and_its_secret_admits_one_user() {
     let text = String::from_utf8(bytes).unwrap();
     for bad in [
         text.replacen('{', "{\"x\":1,", 1),
-        text.replace("\"tools\":[\"maps\",", "\"tools\":[\"search/web.find\",\"maps\","),
+        text.replace(
+            "\"tools\":[\"maps\",",
+            "\"tools\":[\"search/web.find\",\"maps\",",
+        ),
         text.replace("\"tools\":[\"maps\"", "\"tools\":[\"maps\",\"maps\""),
         format!("{text} x"),
     ] {
@@ -165,7 +208,19 @@ fn a_tool_is_a_server_or_one_function_of_it() {
     for good in ["fs", "fs/read_file", "a-b_1/ns/x.y"] {
         assert!(names_tool(good), "{good}");
     }
-    for bad in ["", "/", "fs/", "/x", "FS", "-a", "fs/a b", "*", "fs/*", "lychgate.delegation", "f\u{455}"] {
+    for bad in [
+        "",
+        "/",
+        "fs/",
+        "/x",
+        "FS",
+        "-a",
+        "fs/a b",
+        "*",
+        "fs/*",
+        "lychgate.delegation",
+        "f\u{455}",
+    ] {
         assert!(!names_tool(bad), "{bad}");
     }
 }
@@ -175,7 +230,8 @@ fn grants() -> impl Strategy<Value = Grant> {
         prop::sample::select(vec!["a", "a/x", "a/y", "b", "b/x", "c/z"]),
         1..4,
     );
-    let classes = prop::collection::btree_set(prop::sample::select(ConsequenceClass::ALL.to_vec()), 1..4);
+    let classes =
+        prop::collection::btree_set(prop::sample::select(ConsequenceClass::ALL.to_vec()), 1..4);
     let destinations = prop::option::of(prop::collection::btree_set(
         prop::sample::select(vec!["p", "q", "r"]),
         1..3,
@@ -187,31 +243,43 @@ fn grants() -> impl Strategy<Value = Grant> {
         0..3_u8,
         0..3,
     ));
-    (tools, classes, destinations, 0..3_u32, number(), number(), rate, spend).prop_map(
-        |(tools, classes, destinations, further_depth, acts, high_risk_acts, rate, spend)| Grant {
-            tools: ToolSet::of(tools.into_iter().map(str::to_owned)).unwrap(),
-            consequence_classes: ClassSet::of(classes).unwrap(),
-            destinations: destinations
-                .map(|set| TextSet::of(set.into_iter().map(str::to_owned)).unwrap()),
-            purposes: None,
-            further_depth,
-            budget: Budget {
-                acts,
-                high_risk_acts,
-                rate: rate.map(|(acts, window)| Rate {
-                    acts,
-                    window_ms: Window::try_from(window).unwrap(),
-                }),
-                spend: spend.map(|spend| {
-                    let one = |(unit, amount): (&str, u8)| Spend {
-                        unit: Name::try_from(unit.to_owned()).unwrap(),
-                        amount: amount.to_string().parse().unwrap(),
-                    };
-                    spend.into_iter().map(one).collect()
-                }),
-            },
-        },
+    (
+        tools,
+        classes,
+        destinations,
+        0..3_u32,
+        number(),
+        number(),
+        rate,
+        spend,
     )
+        .prop_map(
+            |(tools, classes, destinations, further_depth, acts, high_risk_acts, rate, spend)| {
+                Grant {
+                    tools: ToolSet::of(tools.into_iter().map(str::to_owned)).unwrap(),
+                    consequence_classes: ClassSet::of(classes).unwrap(),
+                    destinations: destinations
+                        .map(|set| TextSet::of(set.into_iter().map(str::to_owned)).unwrap()),
+                    purposes: None,
+                    further_depth,
+                    budget: Budget {
+                        acts,
+                        high_risk_acts,
+                        rate: rate.map(|(acts, window)| Rate {
+                            acts,
+                            window_ms: Window::try_from(window).unwrap(),
+                        }),
+                        spend: spend.map(|spend| {
+                            let one = |(unit, amount): (&str, u8)| Spend {
+                                unit: Name::try_from(unit.to_owned()).unwrap(),
+                                amount: amount.to_string().parse().unwrap(),
+                            };
+                            spend.into_iter().map(one).collect()
+                        }),
+                    },
+                }
+            },
+        )
 }
 
 proptest! {

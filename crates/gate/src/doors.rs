@@ -9,8 +9,8 @@ use lychgate_core::{Code, State};
 use zeroize::Zeroizing;
 
 use crate::approval::{Caller, Waited};
-use crate::gate::Gate;
 use crate::delegation::live_delegation;
+use crate::gate::Gate;
 use crate::hold::{Connected, Found, HeldAct, entry_of};
 use crate::observe::Watch;
 use crate::ped::{Allowed, Denied, Verdict};
@@ -173,9 +173,7 @@ impl Gate {
             .destinations(&held.proposal.arguments, self.paths(), server)
             .map_err(|_| Code::DestinationMismatch)?;
         let class = match held.found {
-            Found::Method => {
-                server.method_class(held.proposal.method.name(), connected.listed)
-            }
+            Found::Method => server.method_class(held.proposal.method.name(), connected.listed),
             _ => entry.class,
         };
         Ok(LiveInvocation {

@@ -117,7 +117,14 @@ impl HeldAct {
         let resolved = self.found != Found::Unknown;
         let delegation = self.session.delegation();
         let vouched = self.vouched;
-        part_of(&self.act, self.digest, &self.salt, resolved, vouched, delegation)
+        part_of(
+            &self.act,
+            self.digest,
+            &self.salt,
+            resolved,
+            vouched,
+            delegation,
+        )
     }
 
     /// What the store keeps of this act from its first moment on.

@@ -4,9 +4,7 @@ use std::num::NonZeroU32;
 
 use lychgate_core::act::{CandidateAct, Destination, SourceType};
 use lychgate_core::evidence::Predicates;
-use lychgate_core::id::{
-    ActId, AuthorityId, DelegationId, EffectId, EvidenceId, GateId, TicketId,
-};
+use lychgate_core::id::{ActId, AuthorityId, DelegationId, EffectId, EvidenceId, GateId, TicketId};
 use lychgate_core::json::ShapeFault;
 use lychgate_core::receipt::{
     ActPart, Approver, Commitment, Enforcement, Isolation, Receipt, ReceiptKind, Salt,

@@ -28,7 +28,11 @@ pub struct AgentBudget {
 /// Whether a grant passes by itself. One that reaches beyond reading never does; in `strict` neither does one that nobody
 /// knows who asked for.
 #[must_use]
-pub fn judge_delegation(profile: Profile, classes: &ClassSet, source: Option<SourceType>) -> Finding {
+pub fn judge_delegation(
+    profile: Profile,
+    classes: &ClassSet,
+    source: Option<SourceType>,
+) -> Finding {
     let high_risk = |class: &ConsequenceClass| class.high_risk();
     if classes.iter().any(high_risk) {
         return Finding::Ask {

@@ -13,8 +13,8 @@ use crate::budget::{Account, Drawn};
 use crate::meter::Load;
 use crate::outcome::{Committed, StoreFault};
 use crate::row::{
-    ActQuery, ActRow, AppliedRow, Counts, DelegationRow, HeadRow, ProtectedState, RecordRow, Revocation, SaidRow,
-    TicketRow, TicketState,
+    ActQuery, ActRow, AppliedRow, Counts, DelegationRow, HeadRow, ProtectedState, RecordRow,
+    Revocation, SaidRow, TicketRow, TicketState,
 };
 use crate::txn::Txn;
 

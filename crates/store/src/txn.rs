@@ -439,7 +439,9 @@ impl Settle {
         match self.to {
             _ if self.refund.is_empty() => Ok(()),
             State::Failed | State::InputRequired => Ok(()),
-            _ => Err(Rejected::Malformed("an effect may have been, and is paid for")),
+            _ => Err(Rejected::Malformed(
+                "an effect may have been, and is paid for",
+            )),
         }
     }
 }

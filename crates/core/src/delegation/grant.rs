@@ -48,7 +48,9 @@ impl Grant {
         dimension(tools, Exceeds::Tools)?;
         let classes = &self.consequence_classes;
         dimension(
-            classes.iter().all(|class| above.consequence_classes.has(class)),
+            classes
+                .iter()
+                .all(|class| above.consequence_classes.has(class)),
             Exceeds::Classes,
         )?;
         dimension(

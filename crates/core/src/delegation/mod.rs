@@ -115,8 +115,9 @@ impl TryFrom<String> for AgentName {
     type Error = NotAnAgentName;
 
     fn try_from(text: String) -> Result<Self, NotAnAgentName> {
-        let plain =
-            |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b':' | b'@');
+        let plain = |byte: u8| {
+            byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b':' | b'@')
+        };
         if (1..=128).contains(&text.len()) && text.bytes().all(plain) {
             Ok(Self(text))
         } else {

@@ -166,7 +166,9 @@ fn another_value_anywhere_is_judged_alike() {
 
 fn stricter_type(contract: &Contract, pointer: &str) -> bool {
     // A schema cannot say that a list is sorted.
-    let in_a_list = pointer.split('/').any(|token| token.parse::<usize>().is_ok());
+    let in_a_list = pointer
+        .split('/')
+        .any(|token| token.parse::<usize>().is_ok());
     contract.name == "candidate-act" || (contract.name == "agent-delegation" && in_a_list)
 }
 

@@ -126,9 +126,7 @@ impl Gate {
             charges: Charges::of(session, &current, &act, None),
             delegation: Some(request),
         };
-        self.put_together(
-            session, current, act, proposal, connected, resolved, began,
-        )
+        self.put_together(session, current, act, proposal, connected, resolved, began)
     }
 
     /// Why what is asked for cannot be granted; `None` for every other act.
@@ -148,16 +146,24 @@ impl Gate {
         if child == applied.agent().id || child == lychgate_policy::RECONCILER {
             return exceeded("an agent cannot delegate to one above it");
         }
-        if request.grant.tools.iter().any(|rule| !is_offered(applied, rule)) {
+        if request
+            .grant
+            .tools
+            .iter()
+            .any(|rule| !is_offered(applied, rule))
+        {
             return Some(Finding::Deny {
                 code: Code::ToolNotAuthorized,
                 why: "it names a tool that this agent does not have",
             });
         }
-        let Some(link) = self.link(held, request, DelegationId::from_bytes([0xff; 16]), None) else {
+        let Some(link) = self.link(held, request, DelegationId::from_bytes([0xff; 16]), None)
+        else {
             return exceeded("the configured agent's name cannot stand in a delegation");
         };
-        let deepest = link.delegation_depth.checked_add(request.grant.further_depth);
+        let deepest = link
+            .delegation_depth
+            .checked_add(request.grant.further_depth);
         if deepest.is_none_or(|deepest| deepest > applied.agent().max_depth) {
             return exceeded("it would be deeper than allowed");
         }

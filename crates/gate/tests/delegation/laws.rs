@@ -15,7 +15,13 @@ use super::kit::workers::{CHANGE, INFORMATIONAL, request};
 
 const TOOLS: [&str; 4] = ["read_note", "write_note", "search", "purposed"];
 const CLASSES: [ConsequenceClass; 3] = [INFORMATIONAL, CHANGE, ConsequenceClass::DataDisclosure];
-const PLACES: [&str; 5] = ["root:work", "root:plain", "search.example", "ledger", "elsewhere"];
+const PLACES: [&str; 5] = [
+    "root:work",
+    "root:plain",
+    "search.example",
+    "ledger",
+    "elsewhere",
+];
 
 /// A grant in small numbers, so that some fit into others.
 #[derive(Clone, Debug)]
@@ -75,7 +81,11 @@ fn calls(kit: &Kit) -> Vec<(&'static str, String)> {
 }
 
 /// Whether an agent might do this: it is allowed, or a person would be asked.
-async fn might(kit: &Kit, file: Option<&DelegationFile>, (tool, arguments): &(&str, String)) -> bool {
+async fn might(
+    kit: &Kit,
+    file: Option<&DelegationFile>,
+    (tool, arguments): &(&str, String),
+) -> bool {
     let session = match file {
         Some(file) => kit.worker(file).await.unwrap(),
         None => kit.session(),
@@ -167,12 +177,21 @@ impl Running {
                 let name = format!("agent-{}", self.used.len());
                 let above = from.as_ref().map(ids).unwrap_or_default();
                 let room = self.has_room(&above);
-                let made = self.kit().delegate(from.as_ref(), wanted.request(&name)).await;
+                let made = self
+                    .kit()
+                    .delegate(from.as_ref(), wanted.request(&name))
+                    .await;
                 if let Ok(file) = made {
                     assert!(room, "a delegation that no budget had room for");
                     self.add(&above, 1);
                     let id = *ids(&file).last().unwrap();
-                    self.used.insert(id, Used { acts: 0, most: wanted.acts });
+                    self.used.insert(
+                        id,
+                        Used {
+                            acts: 0,
+                            most: wanted.acts,
+                        },
+                    );
                     self.files.push(file);
                 }
             }

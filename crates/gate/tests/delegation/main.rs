@@ -45,7 +45,10 @@ async fn a_planner_that_may_search_cannot_hand_a_worker_shell_or_payout() {
         let wanted = request("worker", &[tool], &[class]);
         let refused = kit.try_delegate(Some(&planner), wanted).await.unwrap_err();
         assert_eq!(refused.code, Code::DelegationExceeded, "{tool}");
-        assert!(kit.gate.pending().unwrap().is_empty(), "nobody is asked in vain");
+        assert!(
+            kit.gate.pending().unwrap().is_empty(),
+            "nobody is asked in vain"
+        );
     }
     // What it may hand on, the worker may do, and nothing else, whatever it names.
     let worker = kit
@@ -53,9 +56,14 @@ async fn a_planner_that_may_search_cannot_hand_a_worker_shell_or_payout() {
         .await
         .unwrap();
     let session = kit.worker(&worker).await.unwrap();
-    kit.run(&session, "read_note", &read(&kit), End::Effected).await.ran();
+    kit.run(&session, "read_note", &read(&kit), End::Effected)
+        .await
+        .ran();
     for (tool, arguments) in [
-        ("run", format!(r#"{{"path":"{}","script":"id"}}"#, kit.path("work", "a"))),
+        (
+            "run",
+            format!(r#"{{"path":"{}","script":"id"}}"#, kit.path("work", "a")),
+        ),
         ("pay", r#"{"to":"bob","amount":1}"#.to_owned()),
         ("search", r#"{"url":"https://search.example/q"}"#.to_owned()),
     ] {
@@ -105,7 +113,11 @@ async fn depth_and_parent_are_the_chains() {
     let held = kit.held(&session, "read_note", &read(&kit));
     let agent = &held.act().agent;
     assert_eq!(
-        (agent.agent_id.as_str(), agent.delegation_depth, agent.parent_agent_id.as_deref()),
+        (
+            agent.agent_id.as_str(),
+            agent.delegation_depth,
+            agent.parent_agent_id.as_deref()
+        ),
         ("worker", Some(2), Some("planner"))
     );
     let act = held.act().candidate_act_id;
@@ -114,11 +126,19 @@ async fn depth_and_parent_are_the_chains() {
     kit.finish(passed, End::Effected).await.ran();
     let receipts = kit.receipts();
     let of_act = receipts.iter().filter_map(|receipt| receipt.act.as_ref());
-    let of_act = of_act.filter(|part| part.candidate_act_id == act).collect::<Vec<_>>();
+    let of_act = of_act
+        .filter(|part| part.candidate_act_id == act)
+        .collect::<Vec<_>>();
     assert_eq!(of_act.len(), 2);
     for part in of_act {
-        assert_eq!((part.agent_id.as_str(), part.delegation_depth), ("worker", 2));
-        assert_eq!(part.delegation_id, worker.chain.last().map(|link| link.delegation_id));
+        assert_eq!(
+            (part.agent_id.as_str(), part.delegation_depth),
+            ("worker", 2)
+        );
+        assert_eq!(
+            part.delegation_id,
+            worker.chain.last().map(|link| link.delegation_id)
+        );
     }
     // What the evidence was signed over names the chain.
     let objects = kit.gate.objects(act).unwrap().unwrap();
@@ -151,19 +171,25 @@ async fn a_delegation_is_an_act_and_one_that_has_consequences_asks() {
     let made = kit.try_delegate(None, reader).await.unwrap();
     assert!(kit.receipts().iter().any(|receipt| {
         let part = receipt.act.as_ref();
-        receipt.state == Some(State::Effected) && part.is_some_and(|part| part.candidate_act_id == made.act)
+        receipt.state == Some(State::Effected)
+            && part.is_some_and(|part| part.candidate_act_id == made.act)
     }));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approver_sees_what_is_granted_and_a_no_makes_nothing() {
     let kit = Kit::delegating().await;
-    let wanted = to(request("worker", &["send_mail"], &[ConsequenceClass::Communication]), &["mail"]);
+    let wanted = to(
+        request("worker", &["send_mail"], &[ConsequenceClass::Communication]),
+        &["mail"],
+    );
     let (here, caller) = lychgate_gate::CallerGone::new();
     let gate = kit.gate.clone();
     let peer = kit.peer();
     let task = tokio::spawn(async move {
-        gate.delegate(peer, None, wanted, &caller, &|_| {}).await.unwrap_err()
+        gate.delegate(peer, None, wanted, &caller, &|_| {})
+            .await
+            .unwrap_err()
     });
     let ticket = loop {
         if let Some(one) = kit.gate.pending().unwrap().pop() {
@@ -175,7 +201,13 @@ async fn an_approver_sees_what_is_granted_and_a_no_makes_nothing() {
     let text = |key: &str| shown.get(key).unwrap().as_str().unwrap().to_owned();
     assert_eq!(text("tool_id"), "lychgate.delegation");
     assert_eq!(text("consequence_class"), "COMMUNICATION");
-    for granted in ["worker", "box/send_mail", "COMMUNICATION", "\"mail\"", "1800000"] {
+    for granted in [
+        "worker",
+        "box/send_mail",
+        "COMMUNICATION",
+        "\"mail\"",
+        "1800000",
+    ] {
         assert!(text("arguments").contains(granted), "{granted}");
     }
     kit.deny(ticket).await;
@@ -187,8 +219,15 @@ async fn an_approver_sees_what_is_granted_and_a_no_makes_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_act_is_of_the_right_type_and_protocol() {
     let kit = Kit::delegating().await;
-    let file = kit.delegate(None, request("worker", READER, &[INFORMATIONAL])).await.unwrap();
-    let objects = kit.gate.objects(file.chain[0].candidate_act_id).unwrap().unwrap();
+    let file = kit
+        .delegate(None, request("worker", READER, &[INFORMATIONAL]))
+        .await
+        .unwrap();
+    let objects = kit
+        .gate
+        .objects(file.chain[0].candidate_act_id)
+        .unwrap()
+        .unwrap();
     let scope = objects.authority.get("scope").unwrap();
     let said = |key: &str| scope.get(key).unwrap().as_str().unwrap().to_owned();
     assert_eq!(said("act_type"), "AGENT_DELEGATION");
@@ -200,18 +239,31 @@ async fn an_act_is_of_the_right_type_and_protocol() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stolen_forged_or_unknown_delegation_is_no_way_in() {
     let kit = Kit::delegating().await;
-    let file = kit.delegate(None, request("worker", READER, &[INFORMATIONAL])).await.unwrap();
+    let file = kit
+        .delegate(None, request("worker", READER, &[INFORMATIONAL]))
+        .await
+        .unwrap();
     let code = async |file: &DelegationFile, uid| {
         let peer = Peer { uid, pid: None };
-        let denied = kit.gate.connect_delegated("box", peer, file).await.unwrap_err();
+        let denied = kit
+            .gate
+            .connect_delegated("box", peer, file)
+            .await
+            .unwrap_err();
         assert!(kit.denied_in_record(denied.act.unwrap(), denied.code));
         denied.code
     };
     // A copy in another user's hands, without the secret, with another one.
     assert_eq!(code(&file, 1001).await, Code::HolderMismatch);
-    let bare = DelegationFile { secret: None, ..file.clone() };
+    let bare = DelegationFile {
+        secret: None,
+        ..file.clone()
+    };
     assert_eq!(code(&bare, 1000).await, Code::HolderMismatch);
-    let guessed = DelegationFile { secret: Some(Secret::new([0; 32])), ..file.clone() };
+    let guessed = DelegationFile {
+        secret: Some(Secret::new([0; 32])),
+        ..file.clone()
+    };
     assert_eq!(code(&guessed, 1000).await, Code::HolderMismatch);
     // Changed after it was signed.
     let mut more = file.clone();
@@ -258,25 +310,46 @@ async fn a_chain_falls_with_its_time_its_epoch_and_any_of_its_links() {
         "agent:agent-1".to_owned(),
     ] {
         kit.revoke(&subject).await;
-        assert_eq!(code(&session).await, Some(Code::RevocationActive), "{subject}");
+        assert_eq!(
+            code(&session).await,
+            Some(Code::RevocationActive),
+            "{subject}"
+        );
         let planners = !subject.ends_with("worker") && !subject.ends_with(&id(&worker).to_string());
         assert_eq!(code(&planning).await.is_some(), planners, "{subject}");
         kit.gate.revoke(Vec::new(), vec![subject]).await.unwrap();
     }
     assert_eq!(code(&session).await, None);
     // A rotated key or a withdrawn consent voids every delegation.
-    let rotate = Rotate { now: kit.gate.now(), receipts: Vec::new() };
-    kit.store.commit(Txn::Rotate(rotate)).await.unwrap().done().unwrap();
-    kit.gate.revoke(vec!["server:none".to_owned()], Vec::new()).await.unwrap();
+    let rotate = Rotate {
+        now: kit.gate.now(),
+        receipts: Vec::new(),
+    };
+    kit.store
+        .commit(Txn::Rotate(rotate))
+        .await
+        .unwrap()
+        .done()
+        .unwrap();
+    kit.gate
+        .revoke(vec!["server:none".to_owned()], Vec::new())
+        .await
+        .unwrap();
     assert_eq!(code(&session).await, Some(Code::AuthorityEpochMismatch));
     let stale = kit.worker(&worker).await.unwrap_err();
     assert_eq!(stale.code, Code::AuthorityEpochMismatch);
     // Time.
-    let short = kit.delegate(None, request("short", READER, &[INFORMATIONAL])).await.unwrap();
+    let short = kit
+        .delegate(None, request("short", READER, &[INFORMATIONAL]))
+        .await
+        .unwrap();
     let session = kit.worker(&short).await.unwrap();
     kit.clock.advance(Duration::from_millis(1_800_000));
     assert_eq!(code(&session).await, Some(Code::DelegationExceeded));
-    assert_eq!(kit.worker(&short).await.unwrap_err().code, Code::DelegationExceeded);
+    assert_eq!(
+        kit.worker(&short).await.unwrap_err().code,
+        Code::DelegationExceeded
+    );
 }
 
 //= PROFILE §4: revocation is compared again inside the consuming transaction
@@ -305,28 +378,49 @@ async fn what_is_revoked_while_an_authority_is_unused_is_never_dispatched() {
         .unwrap();
     assert_ne!(kit.store.protected_state().unwrap().epochs, epochs);
     let live = prepared.live.clone();
-    let refused = kit.gate.present(&kit.sink(), &live.view(), prepared.presented).await.unwrap_err();
-    assert!(matches!(refused.code, Code::RevocationActive | Code::RevocationStateMismatch));
+    let refused = kit
+        .gate
+        .present(&kit.sink(), &live.view(), prepared.presented)
+        .await
+        .unwrap_err();
+    assert!(matches!(
+        refused.code,
+        Code::RevocationActive | Code::RevocationStateMismatch
+    ));
     assert_eq!(kit.effects.count(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_cannot_pose_as_the_agent_itself() {
-    let kit = Kit::delegating_with(|text| text.replace("[purpose]", "uids = [\"1000\"]\n[purpose]")).await;
-    let other = Peer { uid: 1001, pid: None };
+    let kit =
+        Kit::delegating_with(|text| text.replace("[purpose]", "uids = [\"1000\"]\n[purpose]"))
+            .await;
+    let other = Peer {
+        uid: 1001,
+        pid: None,
+    };
     let session = kit.gate.connect("box", other).unwrap();
     let no = denied(kit.pass(&session, "read_note", &read(&kit)).await);
     assert_eq!(no.code, Code::DelegationExceeded);
     let (_here, caller) = lychgate_gate::CallerGone::new();
     let wanted = request("worker", READER, &[INFORMATIONAL]);
-    let refused = kit.gate.delegate(other, None, wanted.clone(), &caller, &|_| {}).await;
+    let refused = kit
+        .gate
+        .delegate(other, None, wanted.clone(), &caller, &|_| {})
+        .await;
     assert_eq!(refused.unwrap_err().code, Code::DelegationExceeded);
     // With what it was handed it comes in.
     let mut wanted = wanted;
     wanted.uid = 1001;
     let file = kit.delegate(None, wanted).await.unwrap();
-    let session = kit.gate.connect_delegated("box", other, &file).await.unwrap();
-    kit.run(&session, "read_note", &read(&kit), End::Effected).await.ran();
+    let session = kit
+        .gate
+        .connect_delegated("box", other, &file)
+        .await
+        .unwrap();
+    kit.run(&session, "read_note", &read(&kit), End::Effected)
+        .await
+        .ran();
     // Nobody can be handed the agent's own name.
     let same = request("agent-1", READER, &[INFORMATIONAL]);
     let refused = kit.try_delegate(None, same).await.unwrap_err();
@@ -339,7 +433,10 @@ async fn an_approval_for_one_agent_is_no_approval_for_another() {
     let mail = |name| request(name, &["send_mail"], &[ConsequenceClass::Communication]);
     let one = kit.delegate(None, mail("one")).await.unwrap();
     let other = kit.delegate(None, mail("one")).await.unwrap();
-    let (one, other) = (kit.worker(&one).await.unwrap(), kit.worker(&other).await.unwrap());
+    let (one, other) = (
+        kit.worker(&one).await.unwrap(),
+        kit.worker(&other).await.unwrap(),
+    );
     let asked = kit.ask(&one, "send_mail", MAIL).await;
     let ticket = asked.ticket;
     asked.give_up().await;
@@ -365,7 +462,11 @@ async fn a_grant_names_only_what_its_agent_has() {
     let mut everything = request("worker", READER, &[INFORMATIONAL]);
     everything.grant.tools = lychgate_core::delegation::ToolSet::of(["box".to_owned()]).unwrap();
     let refused = kit.try_delegate(None, everything).await.unwrap_err();
-    assert_eq!(refused.code, Code::ToolNotAuthorized, "one of its tools is not the agent's");
+    assert_eq!(
+        refused.code,
+        Code::ToolNotAuthorized,
+        "one of its tools is not the agent's"
+    );
     let mut forever = request("worker", READER, &[INFORMATIONAL]);
     forever.lifetime_ms = u64::MAX >> 12;
     assert!(kit.try_delegate(None, forever).await.is_err());

@@ -86,10 +86,8 @@ impl Kit {
     }
 
     pub async fn delegating_with(edit: impl Fn(String) -> String) -> Self {
-        Self::with(|text| {
-            edit(text).replace("id = \"agent-1\"", "id = \"agent-1\"\nmax_depth = 3")
-        })
-        .await
+        Self::with(|text| edit(text).replace("id = \"agent-1\"", "id = \"agent-1\"\nmax_depth = 3"))
+            .await
     }
 
     pub fn peer(&self) -> Peer {
@@ -107,7 +105,9 @@ impl Kit {
     ) -> Result<Delegated, Denied> {
         let (gone, caller) = CallerGone::new();
         let waiting = |_| gone.say();
-        let delegating = self.gate.delegate(self.peer(), from, request, &caller, &waiting);
+        let delegating = self
+            .gate
+            .delegate(self.peer(), from, request, &caller, &waiting);
         delegating.await
     }
 
@@ -125,7 +125,9 @@ impl Kit {
                 tell.send(ticket).unwrap();
             }
         };
-        let delegating = self.gate.delegate(self.peer(), from, request, &caller, &waiting);
+        let delegating = self
+            .gate
+            .delegate(self.peer(), from, request, &caller, &waiting);
         tokio::pin!(delegating);
         tokio::select! {
             done = &mut delegating => return done.map(|delegated| delegated.file),

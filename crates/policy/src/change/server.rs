@@ -190,7 +190,11 @@ fn tool(
         list,
     );
     roles(what, old, new, list);
-    list.doubt(&format!("{what}: unit of its amounts"), &old.unit, &new.unit);
+    list.doubt(
+        &format!("{what}: unit of its amounts"),
+        &old.unit,
+        &new.unit,
+    );
     purposes(what, old, new, list);
     aliases(what, old, new, list);
     list.switch(

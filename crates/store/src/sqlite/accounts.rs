@@ -115,7 +115,10 @@ pub(super) fn read_whole(
 
 fn counts(bytes: &[u8]) -> Result<[u32; SLOTS], Fault> {
     let (counts, rest) = bytes.as_chunks::<4>();
-    let counts: Vec<_> = counts.iter().map(|count| u32::from_be_bytes(*count)).collect();
+    let counts: Vec<_> = counts
+        .iter()
+        .map(|count| u32::from_be_bytes(*count))
+        .collect();
     match <[u32; SLOTS]>::try_from(counts) {
         Ok(counts) if rest.is_empty() => Ok(counts),
         _ => Err(Fault::Corrupt("counts".to_owned())),
@@ -171,7 +174,9 @@ pub(super) fn delegation(
     let sql = "SELECT * FROM delegations WHERE id = ?1";
     let mut select = connection.prepare_cached(sql)?;
     let mut rows = select.query([id.as_bytes()])?;
-    rows.next()?.map(|row| delegation_row(&Columns(row))).transpose()
+    rows.next()?
+        .map(|row| delegation_row(&Columns(row)))
+        .transpose()
 }
 
 /// Newest first.

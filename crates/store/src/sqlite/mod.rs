@@ -38,8 +38,8 @@ use crate::ledger::GroupSigner;
 use crate::meter::Load;
 use crate::outcome::StoreFault;
 use crate::row::{
-    ActQuery, ActRow, AppliedRow, Counts, DelegationRow, HeadRow, ProtectedState, RecordRow, Revocation, SaidRow,
-    TicketRow, TicketState,
+    ActQuery, ActRow, AppliedRow, Counts, DelegationRow, HeadRow, ProtectedState, RecordRow,
+    Revocation, SaidRow, TicketRow, TicketState,
 };
 use crate::txn::Txn;
 

@@ -54,13 +54,25 @@ pub fn an_act_draws_on_every_account_or_on_none(make: Make<'_>) {
     done(&*store, drawing(1, &charges));
     let before = dump(&*store);
     // The ancestor has room, the child has none; and the other way round.
-    assert_eq!(rejected(&*store, drawing(2, &charges)), over(link, Over::Acts));
+    assert_eq!(
+        rejected(&*store, drawing(2, &charges)),
+        over(link, Over::Acts)
+    );
     let other = [charge(AGENT, acts(1)), charge(link, acts(9))];
-    assert_eq!(rejected(&*store, drawing(2, &other)), over(AGENT, Over::Acts));
+    assert_eq!(
+        rejected(&*store, drawing(2, &other)),
+        over(AGENT, Over::Acts)
+    );
     let twice = [charge(AGENT, acts(9)), charge(AGENT, acts(9))];
-    assert!(matches!(rejected(&*store, drawing(2, &twice)), Rejected::Malformed(_)));
+    assert!(matches!(
+        rejected(&*store, drawing(2, &twice)),
+        Rejected::Malformed(_)
+    ));
     assert_eq!(dump(&*store), before);
-    assert_eq!((drawn(&*store, AGENT).acts, drawn(&*store, link).acts), (1, 1));
+    assert_eq!(
+        (drawn(&*store, AGENT).acts, drawn(&*store, link).acts),
+        (1, 1)
+    );
     // Without a budget an act costs nothing here.
     done(&*store, drawing(2, &[]));
     assert_eq!(drawn(&*store, AGENT).acts, 1);
@@ -72,12 +84,18 @@ pub fn sixty_four_race_for_one_budget(make: Make<'_>) {
     let link = |n| Account::Delegation(delegation(n));
     // Eight children of one parent, each with room for all of them.
     let results = race(&store, 64, |n| {
-        drawing(n, &[charge(link(100), acts(10)), charge(link(n % 8), acts(64))])
+        drawing(
+            n,
+            &[charge(link(100), acts(10)), charge(link(n % 8), acts(64))],
+        )
     });
     let won = results.iter().filter(|result| result.is_ok()).count();
     assert_eq!(won, 10);
     let lost = results.iter().flat_map(|result| result.as_ref().err());
-    assert!(lost.into_iter().all(|why| *why == over(link(100), Over::Acts)));
+    assert!(
+        lost.into_iter()
+            .all(|why| *why == over(link(100), Over::Acts))
+    );
     let below: u64 = (0..8)
         .filter_map(|n| store.account(link(n)).unwrap())
         .map(|drawn| drawn.acts)
@@ -101,15 +119,27 @@ pub fn what_had_no_effect_is_given_back_and_nothing_else(make: Make<'_>) {
         })
     };
     for to in [State::Effected, State::Indeterminate] {
-        assert!(matches!(rejected(&*store, back(1, to)), Rejected::Malformed(_)));
+        assert!(matches!(
+            rejected(&*store, back(1, to)),
+            Rejected::Malformed(_)
+        ));
     }
     done(&*store, Txn::Settle(settle(1, State::Indeterminate)));
-    assert_eq!(rejected(&*store, drawing(3, std::slice::from_ref(&one))), over(AGENT, Over::Acts));
+    assert_eq!(
+        rejected(&*store, drawing(3, std::slice::from_ref(&one))),
+        over(AGENT, Over::Acts)
+    );
     done(&*store, back(2, State::Failed));
     // An act ends once, so what it drew comes back once.
-    assert!(matches!(rejected(&*store, back(2, State::Failed)), Rejected::WrongState { .. }));
+    assert!(matches!(
+        rejected(&*store, back(2, State::Failed)),
+        Rejected::WrongState { .. }
+    ));
     done(&*store, drawing(3, std::slice::from_ref(&one)));
-    assert_eq!(rejected(&*store, drawing(4, &[one])), over(AGENT, Over::Acts));
+    assert_eq!(
+        rejected(&*store, drawing(4, &[one])),
+        over(AGENT, Over::Acts)
+    );
     let drawn = drawn(&*store, AGENT);
     assert_eq!((drawn.acts, drawn.high_risk), (2, 2));
     assert_eq!(drawn.spent["EUR"].to_string(), "0.2");
@@ -135,10 +165,16 @@ pub fn no_stretch_of_time_has_more_acts_than_the_rate(make: Make<'_>) {
         }
     }
     for from in &times {
-        let within = times.iter().filter(|time| (*from..from + 1_000).contains(*time));
+        let within = times
+            .iter()
+            .filter(|time| (*from..from + 1_000).contains(*time));
         assert!(within.count() <= 5);
     }
-    assert!(times.len() >= 9 * 4, "nearly all of the rate is there: {}", times.len());
+    assert!(
+        times.len() >= 9 * 4,
+        "nearly all of the rate is there: {}",
+        times.len()
+    );
 }
 
 pub fn value_is_counted_exactly(make: Make<'_>) {
@@ -160,7 +196,10 @@ pub fn value_is_counted_exactly(make: Make<'_>) {
         done(&*store, spending(n, "EUR", "0.1"));
     }
     let spent = over(AGENT, Over::Spend);
-    assert_eq!(rejected(&*store, spending(10, "EUR", "0.000000000000000001")), spent);
+    assert_eq!(
+        rejected(&*store, spending(10, "EUR", "0.000000000000000001")),
+        spent
+    );
     // A unit that the list leaves out may not be spent; what cannot be counted is over.
     assert_eq!(rejected(&*store, spending(10, "USD", "1")), spent);
     let free = |n, amount: &str| {
@@ -213,16 +252,27 @@ pub fn a_delegation_is_made_with_its_act_and_once(make: Make<'_>) {
     done(&*store, delegate(1));
     assert_eq!(state(&*store, 1), State::Effected);
     let row = store.delegation(delegation(1)).unwrap().unwrap();
-    assert_eq!((row.act, row.expires_at, &*row.body), (act(1), at(60_000), &b"signed"[..]));
+    assert_eq!(
+        (row.act, row.expires_at, &*row.body),
+        (act(1), at(60_000), &b"signed"[..])
+    );
     assert_eq!(rejected(&*store, delegate(1)), Rejected::SeenDelegation);
     done(&*store, boxed(dispatch(2)));
     let Txn::Delegate(mut failed) = delegate(2) else {
         panic!()
     };
     failed.settle.to = State::Failed;
-    assert!(matches!(rejected(&*store, Txn::Delegate(failed)), Rejected::Malformed(_)));
+    assert!(matches!(
+        rejected(&*store, Txn::Delegate(failed)),
+        Rejected::Malformed(_)
+    ));
     done(&*store, delegate(2));
     drop(store);
-    let ids = place.open().delegations(9).unwrap().into_iter().map(|row| row.id);
+    let ids = place
+        .open()
+        .delegations(9)
+        .unwrap()
+        .into_iter()
+        .map(|row| row.id);
     assert_eq!(ids.collect::<Vec<_>>(), [delegation(2), delegation(1)]);
 }

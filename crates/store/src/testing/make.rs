@@ -1,9 +1,7 @@
 //! Small acts, tickets and transactions, numbered.
 
 use lychgate_core::act::SourceType;
-use lychgate_core::id::{
-    ActId, AuthorityId, DelegationId, EffectId, HolderId, Nonce, TicketId,
-};
+use lychgate_core::id::{ActId, AuthorityId, DelegationId, EffectId, HolderId, Nonce, TicketId};
 use lychgate_core::receipt::Salt;
 use lychgate_core::signed::KeyId;
 use lychgate_core::{Code, ConsequenceClass, Digest, Epochs, State, Timestamp};

@@ -175,7 +175,15 @@ impl Store for MemoryStore {
     }
 
     fn delegations(&self, limit: usize) -> Result<Vec<DelegationRow>, StoreFault> {
-        self.look(|world| world.delegations.values().rev().take(limit).cloned().collect())
+        self.look(|world| {
+            world
+                .delegations
+                .values()
+                .rev()
+                .take(limit)
+                .cloned()
+                .collect()
+        })
     }
 
     fn record(&self, from: u64, limit: usize) -> Result<Vec<RecordRow>, StoreFault> {

@@ -60,7 +60,9 @@ pub fn dump(store: &dyn Store) -> Dump {
         applied: store.applied().unwrap(),
         revoked: store.revocations().unwrap(),
         record: store.record(0, usize::MAX).unwrap(),
-        accounts: ACCOUNTS.map(|account| store.account(account()).unwrap()).to_vec(),
+        accounts: ACCOUNTS
+            .map(|account| store.account(account()).unwrap())
+            .to_vec(),
         delegations: store.delegations(usize::MAX).unwrap(),
     }
 }
@@ -491,7 +493,8 @@ impl Step {
             ..charge(account(), limits)
         };
         let all = ACCOUNTS.into_iter().zip(budgets).map(charge);
-        all.take(usize::from(self.subject) + usize::from(self.flag)).collect()
+        all.take(usize::from(self.subject) + usize::from(self.flag))
+            .collect()
     }
 
     fn epochs(&self, held: &ProtectedState) -> Epochs {

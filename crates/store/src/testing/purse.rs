@@ -42,13 +42,19 @@ impl Purse {
             return Err(Over::Acts);
         }
         self.high_risk += u64::from(charge.high_risk);
-        if limits.high_risk_acts.is_some_and(|most| charge.high_risk && self.high_risk > most) {
+        if limits
+            .high_risk_acts
+            .is_some_and(|most| charge.high_risk && self.high_risk > most)
+        {
             return Err(Over::HighRisk);
         }
         if let Some(rate) = limits.rate {
             self.slot_ms = rate.window_ms.millis().div_ceil(8);
             let now = at.as_millis() / self.slot_ms;
-            let lately = self.times.iter().filter(|time| now - **time / self.slot_ms <= 8);
+            let lately = self
+                .times
+                .iter()
+                .filter(|time| now - **time / self.slot_ms <= 8);
             if lately.count() as u64 >= rate.acts {
                 return Err(Over::Rate);
             }
