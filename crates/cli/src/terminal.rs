@@ -196,14 +196,14 @@ impl Terminal {
 
     /// A JSON document, indented.
     pub(crate) fn document(&mut self, value: &Value) {
-        let text = serde_json::to_string_pretty(value).unwrap_or_default();
+        let text = serde_json::to_string_pretty(&sorted(value)).unwrap_or_default();
         self.out.write(ascii(&text).as_bytes());
         self.out.write(b"\n");
     }
 
     /// A JSON line, there at once.
     pub(crate) fn json_line(&mut self, value: &Value) {
-        self.out.write(ascii(&value.to_string()).as_bytes());
+        self.out.write(ascii(&sorted(value).to_string()).as_bytes());
         self.out.write(b"\n");
         let _ = self.flush();
     }
@@ -303,6 +303,13 @@ fn calm(text: &str) -> String {
         }
     }
     out
+}
+
+/// Members by name: another crate's wish to keep their order (`serde_json/preserve_order`) is not what is printed here.
+fn sorted(value: &Value) -> Value {
+    let mut value = value.clone();
+    value.sort_all_objects();
+    value
 }
 
 /// JSON text with everything outside printable ASCII as `\u` escapes: the same value, and nothing for a terminal to

@@ -54,14 +54,19 @@ pub(crate) struct Delegate {
     /// At most so much of a unit; others may then not be spent at all (repeat)
     #[arg(long, value_name = "UNIT=AMOUNT", value_parser = spend)]
     pub(crate) spend: Vec<Spend>,
-    /// For how long
-    #[arg(long, value_name = "TIME", default_value = "30m", value_parser = duration)]
-    pub(crate) expires: u64,
+    /// For how long [default: 30m, or as long as what you were handed]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) expires: Option<u64>,
     /// The user number of the worker [default: yours]
     #[arg(long, value_name = "UID")]
     pub(crate) uid: Option<u32>,
     /// What you were handed yourself
-    #[arg(long, value_name = "FILE", env = "LYCHGATE_DELEGATION", hide_env_values = true)]
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "LYCHGATE_DELEGATION",
+        hide_env_values = true
+    )]
     pub(crate) from: Option<PathBuf>,
     /// Where to write what the worker is handed; it holds a secret [default: standard output]
     #[arg(long, value_name = "FILE")]

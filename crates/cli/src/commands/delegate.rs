@@ -117,7 +117,10 @@ fn sorted(spends: &[Spend]) -> Outcome<Option<Vec<Spend>>> {
     }
     let mut spends = spends.to_vec();
     spends.sort();
-    if spends.windows(2).any(|two| matches!(two, [one, other] if one.unit == other.unit)) {
+    if spends
+        .windows(2)
+        .any(|two| matches!(two, [one, other] if one.unit == other.unit))
+    {
         return Err(Stop::usage("--spend names a unit twice"));
     }
     Ok(Some(spends))
@@ -197,7 +200,10 @@ pub(crate) fn verify(args: &DelegateVerify, terminal: &mut Terminal) -> Outcome 
 }
 
 fn show(chain: &Chain, terminal: &mut Terminal) {
-    chain.links().iter().for_each(|link| show_link(link, terminal));
+    chain
+        .links()
+        .iter()
+        .for_each(|link| show_link(link, terminal));
 }
 
 fn show_link(link: &Delegation, terminal: &mut Terminal) {
@@ -211,20 +217,32 @@ fn show_link(link: &Delegation, terminal: &mut Terminal) {
     let mut row = |label: &str, value: String| {
         terminal.line(&[text(format!("  {label:<8} {value}"))]);
     };
-    row("tools", words(&mut grant.tools.iter().map(|tool| escape(tool))));
+    row(
+        "tools",
+        words(&mut grant.tools.iter().map(|tool| escape(tool))),
+    );
     let classes = grant.consequence_classes.iter();
-    row("classes", words(&mut classes.map(|class| class.name().to_owned())));
+    row(
+        "classes",
+        words(&mut classes.map(|class| class.name().to_owned())),
+    );
     for (label, set) in [("to", &grant.destinations), ("for", &grant.purposes)] {
         if let Some(set) = set {
             row(label, words(&mut set.iter().map(|one| escape(one))));
         }
     }
-    row("depth", format!("{}, {} further", link.delegation_depth, grant.further_depth));
+    row(
+        "depth",
+        format!("{}, {} further", link.delegation_depth, grant.further_depth),
+    );
     let limits = limits(&grant.budget);
     if !limits.is_empty() {
         row("at most", limits.join(", "));
     }
-    row("until", format!("{} for user {}", link.expires_at, link.holder.uid));
+    row(
+        "until",
+        format!("{} for user {}", link.expires_at, link.holder.uid),
+    );
 }
 
 fn limits(budget: &Budget) -> Vec<String> {
@@ -232,9 +250,11 @@ fn limits(budget: &Budget) -> Vec<String> {
     limits.extend(budget.acts.map(|acts| format!("{acts} acts")));
     let high_risk = budget.high_risk_acts;
     limits.extend(high_risk.map(|acts| format!("{acts} acts beyond INFORMATIONAL")));
-    limits.extend(budget.rate.map(|rate| {
-        format!("{} acts in any {} ms", rate.acts, rate.window_ms.millis())
-    }));
+    limits.extend(
+        budget
+            .rate
+            .map(|rate| format!("{} acts in any {} ms", rate.acts, rate.window_ms.millis())),
+    );
     let spends = budget.spend.iter().flatten();
     limits.extend(spends.map(|spend| format!("{} {}", spend.amount, spend.unit.as_str())));
     if budget.spend.as_ref().is_some_and(Vec::is_empty) {

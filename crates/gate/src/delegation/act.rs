@@ -30,8 +30,11 @@ pub struct DelegationRequest {
     pub grant: Grant,
     /// The user who may come with it.
     pub uid: u32,
-    /// For how long, in milliseconds; at most [`MOST_LIFETIME`].
-    pub lifetime_ms: u64,
+    /// For how long, in milliseconds; at most [`MOST_LIFETIME`]. Absent: as long as what the asker was handed itself, else
+    /// half an hour.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
+    pub lifetime_ms: Option<u64>,
 }
 
 impl DelegationRequest {
@@ -138,7 +141,11 @@ impl Gate {
                 why,
             })
         };
-        if !(1_000..=MOST_LIFETIME).contains(&request.lifetime_ms) {
+        let lifetimes = 1_000..=MOST_LIFETIME;
+        if request
+            .lifetime_ms
+            .is_some_and(|wanted| !lifetimes.contains(&wanted))
+        {
             return exceeded("a delegation lives from one second to 31 days");
         }
         let applied = &held.current.applied;
@@ -209,7 +216,11 @@ impl Gate {
             policy_digest: current.policy_digest,
             epochs: current.epochs,
             issued_at: now,
-            expires_at: now.after(Duration::from_millis(request.lifetime_ms)),
+            expires_at: match (request.lifetime_ms, held.session.worker()) {
+                (Some(wanted), _) => now.after(Duration::from_millis(wanted)),
+                (None, Some(worker)) => worker.chain.expires_at(),
+                (None, None) => now.after(USUAL_LIFETIME),
+            },
             mark: self.ped_mark(),
         })
     }
@@ -289,6 +300,9 @@ const ENDPOINT: &str = "gate:delegation";
 const DEFINITION: &[u8] = b"lychgate delegation 1";
 /// 31 days, in milliseconds.
 pub const MOST_LIFETIME: u64 = 2_678_400_000;
+
+/// Where nobody says how long.
+const USUAL_LIFETIME: Duration = Duration::from_secs(1_800);
 
 /// The classes by how grave they are.
 const GRAVEST: [ConsequenceClass; 8] = [

@@ -169,9 +169,7 @@ async fn what_was_under_way_at_a_crash_is_paid_for() {
     assert_eq!(full.code, Code::DelegationExceeded);
     // What the record says of the act's outcome names its depth too.
     let mut outcome = kit.receipts().into_iter().filter_map(|receipt| receipt.act);
-    let outcome = outcome
-        .rfind(|part| part.candidate_act_id == act)
-        .unwrap();
+    let outcome = outcome.rfind(|part| part.candidate_act_id == act).unwrap();
     assert_eq!(
         (outcome.delegation_depth, outcome.delegation_id),
         (1, Some(id(&file)))

@@ -87,7 +87,7 @@ async fn no_dimension_grows_on_the_way_down() {
             wanted.grant.consequence_classes =
                 lychgate_core::delegation::ClassSet::of(classes).unwrap();
         },
-        |wanted| wanted.lifetime_ms = 1_800_001,
+        |wanted| wanted.lifetime_ms = Some(1_800_001),
     ];
     for (at, widen) in widenings.into_iter().enumerate() {
         let mut wanted = request("worker", READER, &[INFORMATIONAL]);

@@ -468,7 +468,7 @@ async fn a_grant_names_only_what_its_agent_has() {
         "one of its tools is not the agent's"
     );
     let mut forever = request("worker", READER, &[INFORMATIONAL]);
-    forever.lifetime_ms = u64::MAX >> 12;
+    forever.lifetime_ms = Some(u64::MAX >> 12);
     assert!(kit.try_delegate(None, forever).await.is_err());
     assert!(AgentName::try_from("a b".to_owned()).is_err());
 }

@@ -29,7 +29,7 @@ pub fn request(child: &str, tools: &[&str], classes: &[ConsequenceClass]) -> Del
             budget: Budget::default(),
         },
         uid: 1000,
-        lifetime_ms: 1_800_000,
+        lifetime_ms: Some(1_800_000),
     }
 }
 

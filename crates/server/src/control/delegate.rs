@@ -28,7 +28,10 @@ pub(crate) async fn delegate(
     let gate = Arc::clone(door.gate());
     // A task of its own: what has begun runs to its end, whatever becomes of the asker.
     let mut made = tokio::spawn(async move {
-        let waiting = |ticket| drop(tell.try_send(ticket));
+        let waiting = |ticket| {
+            // An asker that does not read is told at the end.
+            let _ = tell.try_send(ticket);
+        };
         gate.delegate(peer, from.as_ref(), request, &caller, &waiting)
             .await
     });
