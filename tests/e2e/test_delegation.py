@@ -158,3 +158,22 @@ async def test_the_report_knows_how_deep_it_went(deep: Lychgate, root: Path) -> 
     [depth] = [test for test in report["tests"] if test["test"] == 3]
     assert depth["verdict"] == "held", depth
     assert depth["examined"]["deepest"] == 1, depth
+
+
+async def test_an_envelope_is_listed_and_closed(deep: Lychgate, notes: Notes, root: Path) -> None:
+    deep.configure("version = 1", 'provenance.vouch = "user"')
+    deep.configure("[servers.notes.tools.read_note]", 'envelope = { acts = 50, lasts = "10m" }')
+    old = {"path": str(root / "old.txt")}
+    async with deep.client("notes") as client:
+        for _ in range(3):
+            assert not (await client.call_tool("read_note", old)).is_error
+        [open_one] = deep.json("envelopes")["envelopes"]
+        assert (open_one["function"], open_one["used"], open_one["acts"]) == ("read_note", 2, 50)
+        assert "read_note" in deep.run("envelopes").stdout
+        assert "No envelope" in deep.run("envelopes", "--close", open_one["id"]).stdout
+        deep.run("envelopes", "--close", open_one["id"], status=1)
+        assert not (await client.call_tool("read_note", old)).is_error
+        [again] = deep.json("envelopes")["envelopes"]
+        assert again["id"] != open_one["id"] and again["used"] == 0
+    kinds = [line["receipt"]["kind"] for line in deep.json("ledger", "show")["records"]]
+    assert kinds.count("envelope_opened") == 2 and kinds.count("envelope_closed") == 1, kinds

@@ -90,6 +90,8 @@ pub(crate) enum Command {
     Deny(Decide),
     /// Hand a bounded part of what your agent may do to a worker
     Delegate(Delegate),
+    /// List the kinds of acts that go by one decision for a while, or close one
+    Envelopes(Envelopes),
     /// List acts and what became of them
     Acts(Acts),
     /// Say what became of an act whose outcome is unknown

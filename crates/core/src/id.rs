@@ -85,6 +85,8 @@ ids! {
     EffectId = "eff-";
     /// An escalation that waits for a person.
     TicketId = "tkt-";
+    /// An envelope.
+    EnvelopeId = "env-";
     /// One link of a chain of delegations.
     DelegationId = "dlg-";
     /// The client connection that holds an authority (PROFILE §4: non-bearer).

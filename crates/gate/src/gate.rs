@@ -21,6 +21,7 @@ use crate::approval::Approvals;
 use crate::challenge::Challenges;
 use crate::current::Current;
 use crate::delegation::{Worker, code_of_budget};
+use crate::envelope::Envelopes;
 use crate::log;
 use crate::observe::Observer;
 use crate::receipts::Standing;
@@ -43,6 +44,7 @@ pub struct Gate {
     current: RwLock<Arc<Current>>,
     twins: Twins,
     approvals: Approvals,
+    envelopes: Envelopes,
     challenges: Challenges,
     new_keys: NewKeys,
     /// One change of the rules at a time: the view that decisions are made by is read back after each.
@@ -117,6 +119,7 @@ impl Gate {
             current: RwLock::new(Arc::new(parts.current)),
             twins: Twins::default(),
             approvals: Approvals::default(),
+            envelopes: Envelopes::default(),
             challenges: Challenges::default(),
             new_keys: NewKeys::default(),
             control: tokio::sync::Mutex::default(),
@@ -192,6 +195,10 @@ impl Gate {
 
     pub(crate) fn approvals(&self) -> &Approvals {
         &self.approvals
+    }
+
+    pub(crate) fn envelopes(&self) -> &Envelopes {
+        &self.envelopes
     }
 
     pub(crate) fn challenges(&self) -> &Challenges {

@@ -17,6 +17,7 @@ use lychgate_store as store;
 use crate::approval::Claim;
 use crate::current::Current;
 use crate::delegation::{Charges, DelegationRequest};
+use crate::envelope::Hot;
 use crate::gate::Gate;
 use crate::identity::{Predecessor, likeness_of};
 use crate::receipts::{part_of, source_of};
@@ -53,6 +54,8 @@ pub struct HeldAct {
     pub(crate) delegation: Option<DelegationRequest>,
     /// What it draws on budgets.
     pub(crate) charges: Charges,
+    /// Whether policy's word on it is an envelope's.
+    pub(crate) hot: Hot,
     pub(crate) predecessor: Predecessor,
     pub(crate) salt: Salt,
     /// The destination as the store keeps it.
@@ -109,6 +112,9 @@ impl HeldAct {
         let mut subjects = crate::gate::revocation_subjects(&self.act);
         let worker = self.session.worker().into_iter();
         subjects.extend(worker.flat_map(|worker| worker.subjects.iter().cloned()));
+        if let Hot::Under { id, .. } = self.hot {
+            subjects.push(format!("envelope:{id}"));
+        }
         subjects
     }
 
@@ -255,6 +261,7 @@ impl Gate {
             has_program,
             delegation,
             charges,
+            hot: Hot::Cold,
             predecessor,
             salt,
             sealed_destination,

@@ -8,6 +8,7 @@ use lychgate_core::{ConsequenceClass, Digest};
 use serde::{Deserialize, Serialize};
 
 use crate::delegation::AgentBudget;
+use crate::envelope::EnvelopeLimits;
 use crate::ledger::Ledger;
 use crate::read_back::ReadBack;
 use crate::telemetry::Telemetry;
@@ -343,6 +344,9 @@ pub(crate) struct ToolModel {
     /// What amounts are counted in: a name, or a pointer to the argument that has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) unit: Option<String>,
+    /// How far one decision goes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) envelope: Option<EnvelopeLimits>,
     pub(crate) purposes: Vec<String>,
     pub(crate) aliases: Vec<String>,
     pub(crate) irreversible: bool,
@@ -376,6 +380,7 @@ impl ToolModel {
             recipient: None,
             roles: BTreeMap::new(),
             unit: None,
+            envelope: None,
             purposes: Vec::new(),
             aliases: Vec::new(),
             irreversible: false,

@@ -9,6 +9,7 @@ use lychgate_core::json::Value;
 use lychgate_core::{ConsequenceClass, Digest};
 
 use crate::definition::definition_digest;
+use crate::envelope::EnvelopeLimits;
 use crate::model::{ErrorMeaning, Idempotency, Role, Rule, ServerModel, ToolModel};
 use crate::read_back::ReadBack;
 use crate::schema::{self, SchemaFault};
@@ -49,6 +50,8 @@ pub struct ToolEntry {
     pub aliases: Vec<String>,
     pub(crate) roles: BTreeMap<String, Role>,
     pub(crate) unit: Option<String>,
+    /// How far one decision on it goes.
+    pub envelope: Option<EnvelopeLimits>,
     pub(crate) destination: Option<Rule>,
     pub(crate) recipient: Option<Rule>,
     validator: Option<jsonschema::Validator>,
@@ -90,6 +93,7 @@ impl ToolEntry {
             aliases: model.aliases.clone(),
             roles: model.roles.clone(),
             unit: model.unit.clone(),
+            envelope: model.envelope.clone(),
             destination: model.destination.clone(),
             recipient: model.recipient.clone(),
             validator,

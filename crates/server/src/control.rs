@@ -1,6 +1,7 @@
 //! How the gate answers control requests.
 
 mod delegate;
+mod envelopes;
 mod ledger;
 mod pending;
 
@@ -46,6 +47,8 @@ async fn try_answer(door: &Arc<Door>, request: Request) -> Result<Response, Refu
         },
         Request::Stop => Response::Stopping,
         Request::Delegations => delegate::list(door)?,
+        Request::Envelopes => envelopes::list(door),
+        Request::CloseEnvelope { id } => envelopes::close(door, id).await?,
         Request::Pending { after } => pending::page(door, after)?,
         Request::Ticket { id } => Response::Ticket {
             ticket: pending::one(door, id)?,

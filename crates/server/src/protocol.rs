@@ -5,11 +5,12 @@
 //! [`Request::Acts`] take the rest of the connection.
 
 mod delegation;
+mod envelope;
 mod ledger;
 mod view;
 
 use lychgate_core::delegation::DelegationFile;
-use lychgate_core::id::{ActId, TicketId};
+use lychgate_core::id::{ActId, EnvelopeId, TicketId};
 use lychgate_core::json::{self, CaseRule, Limits, Value};
 use lychgate_core::signed::KeyId;
 use lychgate_core::{Digest, State};
@@ -23,6 +24,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 pub use self::delegation::{DelegationView, MOST_DELEGATIONS};
+pub use self::envelope::EnvelopeView;
 pub use self::ledger::{LedgerView, MOST_HEADS, MOST_RECORDS, RecordLine};
 pub use self::view::{
     ActView, Bytes, ChangeView, Class, Configuration, DiagnosticView, Effect, NotBytes, Plan,
@@ -58,6 +60,13 @@ pub enum Request {
     },
     /// The delegations there are, newest first. Answered with [`Response::Delegations`].
     Delegations,
+    /// The open envelopes. Answered with [`Response::Envelopes`].
+    Envelopes,
+    /// To close one. Answered with [`Response::Envelopes`]: those that are left.
+    CloseEnvelope {
+        /// Which.
+        id: EnvelopeId,
+    },
     /// How the gate is. Answered with [`Response::Status`].
     Status,
     /// To end. Answered with [`Response::Stopping`].
@@ -210,6 +219,11 @@ pub enum Response {
     Delegations {
         /// Newest first.
         delegations: Vec<DelegationView>,
+    },
+    /// The open envelopes.
+    Envelopes {
+        /// Oldest first.
+        envelopes: Vec<EnvelopeView>,
     },
     /// How the gate is.
     Status {

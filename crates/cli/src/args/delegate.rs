@@ -1,4 +1,4 @@
-//! The flags of `delegate`.
+//! The flags of `delegate` and `envelopes`.
 
 use std::path::PathBuf;
 
@@ -7,6 +7,7 @@ use lychgate_core::ConsequenceClass;
 use lychgate_core::Timestamp;
 use lychgate_core::amount::Amount;
 use lychgate_core::delegation::{AgentName, Name, Rate, Spend, Window};
+use lychgate_core::id::EnvelopeId;
 
 use super::Output;
 
@@ -86,6 +87,19 @@ pub(crate) enum DelegateVerb {
     /// List the delegations there are, and what was used of them
     #[command(after_help = "Example:\n  lychgate delegate list --json")]
     List(Output),
+}
+
+/// `envelopes`
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  lychgate envelopes\n  lychgate envelopes --close env-0190a5d6-8f2b-7c3e-9d41-5b6a7c8d9e0f"
+)]
+pub(crate) struct Envelopes {
+    /// Close this one: its acts are decided on one by one again
+    #[arg(long, value_name = "ID")]
+    pub(crate) close: Option<EnvelopeId>,
+    #[command(flatten)]
+    pub(crate) output: Output,
 }
 
 /// `delegate verify`

@@ -8,6 +8,7 @@ mod canon;
 mod check;
 mod decide;
 mod delegate;
+mod envelopes;
 mod gate;
 mod generated;
 mod init;
@@ -78,6 +79,7 @@ pub(crate) fn run(cli: Cli, terminal: &mut Terminal) -> Outcome {
         Command::Approve(args) => decide::approve(args, context),
         Command::Deny(args) => decide::deny(args, context),
         Command::Delegate(args) => delegate::run(args, context),
+        Command::Envelopes(args) => envelopes::run(args, context),
         Command::Acts(args) => acts::run(args, context),
         Command::Reconcile(args) => reconcile::run(args, context),
         Command::Apply(args) => apply::run(args, context),

@@ -63,6 +63,7 @@ impl Gate {
             .retry_of(held.predecessor.act())
             .ticket(held.escalated)
             .detail(why);
+        self.note_denial(&held.act.agent.agent_id).await;
         let act = held.act.candidate_act_id;
         let whose = match held.escalated {
             Some(_) => store::Whose::Existing(act),

@@ -6,6 +6,7 @@ use lychgate_policy::{Finding, Situation, allowlisted, judge, strictest};
 
 use super::Judgement;
 use crate::delegation::{is_connected, names_tool};
+use crate::envelope::Hot;
 use crate::gate::Gate;
 use crate::hold::{Found, HeldAct};
 use crate::receipts::source_of;
@@ -237,6 +238,16 @@ fn judge_policy(held: &HeldAct, judging: &mut Judging) {
     //= MCP.md: `tasks/cancel` is receipted, never escalated
     if held.proposal.method == lychgate_intake::ActingMethod::TasksCancel {
         return;
+    }
+    match held.hot {
+        Hot::Cold => {}
+        //= draft §13: cached policy inside a fixed envelope
+        Hot::Under { .. } => return,
+        //= PROFILE §9: an anomaly escalates
+        Hot::Strange(why) => {
+            let code = Code::EnvelopeExceeded;
+            judging.note(Finding::Ask { code, why }, |p| &mut p.destination_valid);
+        }
     }
     let source = source_of(&held.act);
     let finding = strictest(&judge(&Situation {

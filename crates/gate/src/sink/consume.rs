@@ -16,6 +16,7 @@ use super::permit::Permit;
 use super::verify::{CheckList, Verified, phrase};
 use super::{Dispatched, LiveInvocation, Origin, Presented, SinkRefusal};
 use crate::current::Current;
+use crate::envelope::Hot;
 use crate::gate::Gate;
 use crate::receipts::{Facts, part_of};
 
@@ -54,6 +55,11 @@ impl Gate {
             .await
         {
             Ok(store::Committed::Done(_)) => {
+                if let Origin::Fresh(fresh) = presented.origin
+                    && let Some(opening) = fresh.opening
+                {
+                    self.envelopes().open(*opening);
+                }
                 let lifetime = Duration::from_millis(current.applied.limits().permit);
                 let permit = Permit::after_commit(effect, facts, lifetime);
                 let checks = verified.checks.0;
@@ -167,6 +173,7 @@ impl Gate {
         let (mut issue, mut approval) = (None, None);
         let mut revocation_subjects = Vec::new();
         let mut charges = Vec::new();
+        let mut opening = None;
         if let Origin::Fresh(fresh) = &presented.origin {
             draft = draft
                 .predicates(fresh.predicates)
@@ -174,6 +181,10 @@ impl Gate {
             approval = fresh.approval;
             revocation_subjects.clone_from(&fresh.revocation_subjects);
             charges.clone_from(&fresh.charges.all);
+            opening = fresh.opening.as_deref();
+            if let Hot::Under { id, .. } = fresh.envelope {
+                draft = draft.detail(format!("envelope:{id}"));
+            }
             issue = Some(store::Issue {
                 act: fresh.new_act.clone(),
                 grant,
@@ -184,7 +195,10 @@ impl Gate {
         if revocation_subjects.is_empty() {
             revocation_subjects = crate::gate::revocation_subjects(act);
         }
-        let receipt = draft.entry().map_err(|_| Code::FailClosed)?;
+        let mut receipts = vec![draft.entry().map_err(|_| Code::FailClosed)?];
+        if let Some(opening) = opening {
+            receipts.push(self.opened_entry(opening, current)?);
+        }
         Ok(store::Dispatch {
             issue,
             act: act.candidate_act_id,
@@ -201,7 +215,7 @@ impl Gate {
             read_back: None,
             said: None,
             now,
-            receipts: vec![receipt],
+            receipts,
         })
     }
 

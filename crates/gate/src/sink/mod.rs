@@ -23,6 +23,7 @@ use lychgate_store as store;
 pub use self::objects::Objects;
 pub use self::permit::{Attempt, Begun, Effect, End, NotSent, Permit, Unknown};
 use crate::delegation::Charges;
+use crate::envelope::{Hot, Opening};
 use crate::gate::Gate;
 use crate::ped::Chain;
 
@@ -124,6 +125,10 @@ pub(crate) struct Fresh {
     pub(crate) revocation_subjects: Vec<String>,
     /// What it draws on budgets.
     pub(crate) charges: Charges,
+    /// The envelope it goes by.
+    pub(crate) envelope: Hot,
+    /// The envelope it opens.
+    pub(crate) opening: Option<Box<Opening>>,
 }
 
 impl Presented {

@@ -195,6 +195,11 @@ fn tool(
         &old.unit,
         &new.unit,
     );
+    match (&old.envelope, &new.envelope) {
+        (one, other) if one == other => {}
+        (Some(_), None) => list.narrows(format!("{what}: no envelope any more")),
+        _ => list.widens(format!("{what}: its envelope changes")),
+    }
     purposes(what, old, new, list);
     aliases(what, old, new, list);
     list.switch(

@@ -1,10 +1,11 @@
-//! The `[agent.budget]` table, and limits like it.
+//! The `[agent.budget]` table, the envelopes of functions, and limits like them.
 
 use lychgate_core::amount::Amount;
 use lychgate_core::delegation::{Budget, Name, Rate, Spend, Window};
 
 use super::read::{Reader, Section};
 use crate::delegation::AgentBudget;
+use crate::envelope::EnvelopeLimits;
 
 pub(super) fn budget(reader: &mut Reader<'_>, agent: &Section<'_, '_>) -> Option<AgentBudget> {
     let keys = ["every", "acts", "high_risk_acts", "rate", "spend"];
@@ -21,6 +22,22 @@ pub(super) fn budget(reader: &mut Reader<'_>, agent: &Section<'_, '_>) -> Option
             rate: rate(reader, &section),
             spend: spend(reader, &section),
         },
+    })
+}
+
+/// `envelope = { acts = 100, lasts = "10m" }`
+pub(super) fn envelope(reader: &mut Reader<'_>, tool: &Section<'_, '_>) -> Option<EnvelopeLimits> {
+    let section = reader.table(tool, "envelope", &["acts", "lasts", "rate", "spend"])?;
+    for key in ["acts", "lasts"] {
+        if !section.has(key) {
+            reader.at_key(&section, key, format!("`envelope` has no `{key}`"));
+        }
+    }
+    Some(EnvelopeLimits {
+        acts: reader.whole(&section, "acts").unwrap_or(1),
+        lasts: reader.duration(&section, "lasts").unwrap_or(1_000),
+        rate: rate(reader, &section),
+        spend: spend(reader, &section),
     })
 }
 

@@ -97,6 +97,7 @@ fn entry(reader: &mut Reader<'_>, section: &Section<'_, '_>) -> ToolModel {
         recipient: rule(reader, section, "recipient"),
         roles,
         unit: reader.text(section, "unit"),
+        envelope: super::delegation::envelope(reader, section),
         purposes: reader.list(section, "purposes").unwrap_or_default(),
         aliases: reader.list(section, "aliases").unwrap_or_default(),
         irreversible: reader.flag(section, "irreversible").unwrap_or(false),
@@ -159,7 +160,7 @@ const SERVER_KEYS: [&str; 12] = [
     "methods",
 ];
 
-const TOOL_KEYS: [&str; 17] = [
+const TOOL_KEYS: [&str; 18] = [
     "definition",
     "class",
     "act_type",
@@ -167,6 +168,7 @@ const TOOL_KEYS: [&str; 17] = [
     "recipient",
     "roles",
     "unit",
+    "envelope",
     "purposes",
     "aliases",
     "irreversible",
