@@ -31,9 +31,35 @@ struct Wanted {
     places: Option<Vec<&'static str>>,
     further: u32,
     acts: Option<u64>,
+    /// It is cut down to what the one above it has, as an honest planner would.
+    fits: bool,
 }
 
 impl Wanted {
+    fn under(&self, above: Option<&Self>) -> Self {
+        let mut own = self.clone();
+        let Some(above) = above.filter(|_| self.fits) else {
+            return own;
+        };
+        own.tools.retain(|tool| above.tools.contains(tool));
+        if own.tools.is_empty() {
+            own.tools.clone_from(&above.tools);
+        }
+        own.classes.retain(|class| above.classes.contains(class));
+        if own.classes.is_empty() {
+            own.classes.clone_from(&above.classes);
+        }
+        if let (Some(places), Some(wider)) = (&mut own.places, &above.places) {
+            places.retain(|place| wider.contains(place));
+        }
+        own.places = own.places.filter(|places| !places.is_empty());
+        own.further = above.further.saturating_sub(1);
+        own.acts = own
+            .acts
+            .filter(|acts| above.acts.is_none_or(|most| *acts <= most));
+        own
+    }
+
     fn request(&self, name: &str) -> DelegationRequest {
         let mut wanted = request(name, &[TOOLS[0]], &[INFORMATIONAL]);
         let tools = self.tools.iter().map(|tool| format!("box/{tool}"));
@@ -57,14 +83,16 @@ fn wanted() -> impl Strategy<Value = Wanted> {
         subsequence(CLASSES.to_vec(), 1..=3),
         prop::option::of(subsequence(PLACES.to_vec(), 1..=5)),
         prop::sample::select(&[0, 1, 2, 2][..]),
-        prop::option::weighted(0.4, 1..4_u64),
+        prop::option::weighted(0.2, 1..4_u64),
+        prop::bool::weighted(0.8),
     )
-        .prop_map(|(tools, classes, places, further, acts)| Wanted {
+        .prop_map(|(tools, classes, places, further, acts, fits)| Wanted {
             tools,
             classes,
             places,
             further,
             acts,
+            fits,
         })
 }
 
@@ -97,10 +125,13 @@ async fn might(
 async fn no_child_exceeds_an_ancestor(wants: Vec<Wanted>) {
     let kit = Kit::delegating().await;
     let mut chain: Vec<DelegationFile> = Vec::new();
+    let mut above: Option<Wanted> = None;
     for (at, wanted) in wants.iter().enumerate() {
+        let wanted = wanted.under(above.as_ref());
         let request = wanted.request(&format!("agent-at-{at}"));
         if let Ok(file) = kit.delegate(chain.last(), request).await {
             chain.push(file);
+            above = Some(wanted);
         }
     }
     for call in &calls(&kit) {
@@ -275,7 +306,7 @@ where
 #[test]
 fn no_delegated_child_ever_does_what_an_ancestor_could_not() {
     run(
-        24,
+        32,
         prop::collection::vec(wanted(), 1..6),
         no_child_exceeds_an_ancestor,
     );
