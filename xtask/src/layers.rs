@@ -94,6 +94,7 @@ const LAYERS: &[Layer] = &[
         connections: &[
             "client.rs",
             "control.rs",
+            "control/delegate.rs",
             "link.rs",
             "listen.rs",
             "outward.rs",

@@ -1,5 +1,6 @@
 //! Every flag, once: what is parsed, and what help, man pages and completions say.
 
+mod delegate;
 mod each;
 mod ledger;
 mod report;
@@ -14,6 +15,7 @@ use clap::parser::ValueSource;
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use lychgate_core::display::escape;
 
+pub(crate) use self::delegate::*;
 pub(crate) use self::each::*;
 pub(crate) use self::ledger::*;
 pub(crate) use self::report::*;
@@ -86,6 +88,10 @@ pub(crate) enum Command {
     Approve(Decide),
     /// Say no to a waiting call
     Deny(Decide),
+    /// Hand a bounded part of what your agent may do to a worker
+    Delegate(Delegate),
+    /// List the kinds of acts that go by one decision for a while, or close one
+    Envelopes(Envelopes),
     /// List acts and what became of them
     Acts(Acts),
     /// Say what became of an act whose outcome is unknown

@@ -34,6 +34,10 @@ pub(crate) fn sentence(receipt: &Receipt) -> &'static str {
         }
         (ReceiptKind::Applied, _) => "a configuration began to hold",
         (ReceiptKind::Revoked, _) => "something was revoked",
+        (ReceiptKind::EnvelopeOpened, _) => {
+            "calls of one kind were let go by one decision for a while"
+        }
+        (ReceiptKind::EnvelopeClosed, _) => "calls of one kind are decided one by one again",
         (ReceiptKind::KeyChanged, _) => "a key was made, rotated or retired",
         (ReceiptKind::AnchorAccepted, _) => {
             "the approver went on with a record that its anchor contradicts"

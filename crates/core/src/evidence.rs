@@ -44,6 +44,10 @@ pub struct ValidationEvidence {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(deserialize_with = "json::present")]
     pub approval_digest: Option<Digest>,
+    /// The chain of delegations that its agent acts under ([`crate::delegation::Chain::digest`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
+    pub delegation_digest: Option<Digest>,
     /// When it was issued.
     pub issued_at: Timestamp,
     /// Who protects it.

@@ -85,6 +85,10 @@ ids! {
     EffectId = "eff-";
     /// An escalation that waits for a person.
     TicketId = "tkt-";
+    /// An envelope.
+    EnvelopeId = "env-";
+    /// One link of a chain of delegations.
+    DelegationId = "dlg-";
     /// The client connection that holds an authority (PROFILE §4: non-bearer).
     HolderId = "cnx-";
     /// One running gate (the act's `runtime_id`).

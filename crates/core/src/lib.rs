@@ -7,6 +7,7 @@
 //! - [`json`], [`jcs`], [`digest`]: the one strict parser, the canonical form and what is hashed (PROFILE §3)
 //! - [`act`]: the candidate act, exactly the draft's fields (draft §12.1)
 //! - [`evidence`], [`authority`], [`verification`]: the two doors' objects (draft §12.2)
+//! - [`delegation`]: a bounded part of one agent's standing, handed to another (draft §5.9); [`amount`]: value, counted exactly
 //! - [`receipt`]: what the sequenced record keeps of every step (PROFILE §5, §10)
 //! - [`code`]: the decision codes and the constant text a model may see (PROFILE §6)
 //! - [`lifecycle`]: the states of an act (PROFILE §5)
@@ -16,9 +17,11 @@
 //! - [`display`]: how a text reaches a person's eyes (CASES "Display")
 
 pub mod act;
+pub mod amount;
 pub mod authority;
 pub mod code;
 pub mod consequence;
+pub mod delegation;
 pub mod digest;
 pub mod display;
 pub mod epoch;

@@ -13,7 +13,7 @@ use crate::code::Code;
 use crate::digest::{Algorithm, Digest, DigestError, b64};
 use crate::epoch::Epochs;
 use crate::evidence::Predicates;
-use crate::id::{ActId, AuthorityId, EffectId, EvidenceId, GateId, TicketId};
+use crate::id::{ActId, AuthorityId, DelegationId, EffectId, EvidenceId, GateId, TicketId};
 use crate::json::{self, ShapeFault};
 use crate::signed::KeyId;
 use crate::{ConsequenceClass, State, Timestamp};
@@ -155,6 +155,10 @@ pub enum ReceiptKind {
     Applied,
     /// Something was revoked.
     Revoked,
+    /// An envelope was opened: equal kinds of acts go the hot path for a while (PROFILE §9).
+    EnvelopeOpened,
+    /// An envelope was closed. A start of the gate closes all there are.
+    EnvelopeClosed,
     /// A key was made, rotated or retired.
     KeyChanged,
     /// An approver let the gate go on with a record that its anchor contradicts (PROFILE §10).
@@ -183,6 +187,10 @@ pub struct ActPart {
     pub agent_id: String,
     /// Hops from the principal.
     pub delegation_depth: u32,
+    /// The last link of the chain it acts under; absent for the principal's own agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
+    pub delegation_id: Option<DelegationId>,
     /// The server in the catalogue; absent when the name resolved to nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(deserialize_with = "json::present")]

@@ -20,6 +20,8 @@ pub enum ObjectKind {
     Authority,
     /// A sink verification, by the sink's key.
     Verification,
+    /// A delegation, by the PED's key.
+    Delegation,
     /// An approver's verdict on a ticket, by the approver's key.
     Approval,
     /// An approver's yes to a change of configuration, by the approver's key.
@@ -46,6 +48,7 @@ impl ObjectKind {
             Self::Evidence => "application/vnd.lychgate.evidence+json",
             Self::Authority => "application/vnd.lychgate.authority+json",
             Self::Verification => "application/vnd.lychgate.verification+json",
+            Self::Delegation => "application/vnd.lychgate.delegation+json",
             Self::Approval => "application/vnd.lychgate.approval+json",
             Self::Change => "application/vnd.lychgate.change+json",
             Self::Reconciliation => "application/vnd.lychgate.reconciliation+json",

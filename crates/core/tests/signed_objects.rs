@@ -15,10 +15,11 @@ use lychgate_core::signed::{
 };
 use lychgate_core::verification::SinkVerification;
 
-const KINDS: [ObjectKind; 9] = [
+const KINDS: [ObjectKind; 10] = [
     ObjectKind::Evidence,
     ObjectKind::Authority,
     ObjectKind::Verification,
+    ObjectKind::Delegation,
     ObjectKind::Approval,
     ObjectKind::Change,
     ObjectKind::Reconciliation,
@@ -70,6 +71,7 @@ fn every_other_member_is_covered() {
             "/candidate_act_digest/algorithm",
             "/continuation_digest/algorithm",
             "/approval_digest/algorithm",
+            "/delegation_digest/algorithm",
             "/tool_definition_digest/algorithm",
             "/decision",
             "/object_type",

@@ -8,6 +8,7 @@ use lychgate_core::signed::KeyId;
 use lychgate_core::{Digest, State};
 use lychgate_keys::Role;
 use lychgate_keys::verdict::{Challenge, ConfigurationChange, Reason, ReconciliationVerdict};
+use lychgate_ledger::report::MAX_DEPTH;
 use lychgate_policy::{Applied, Change, Effect, changes};
 use lychgate_store as store;
 
@@ -104,6 +105,7 @@ impl Gate {
             .draft(ReceiptKind::Applied, &current)
             .policy(new.digest())
             .approver(yes.map(|yes| yes.mark.key_id.clone()))
+            .detail(format!("{MAX_DEPTH}{}", new.agent().max_depth))
             .entry()
             .map_err(refused)?;
         let digest = new.digest();
@@ -163,13 +165,15 @@ impl Gate {
     }
 
     /// Reads the protected state again and decides by it from now on.
-    fn refresh(&self, applied: Arc<Applied>) -> Result<(), ControlRefused> {
+    pub(crate) fn refresh(&self, applied: Arc<Applied>) -> Result<(), ControlRefused> {
         let state = self.store().protected_state().map_err(refused)?;
         let revoked = self.store().revocations().map_err(refused)?;
         // Rules decided by under another configuration's digest would pass the sink's comparison.
         if state.policy_digest != Some(applied.digest()) {
             return Err(refused("the store holds another applied configuration"));
         }
+        // What was decided under other epochs holds no longer.
+        self.envelopes().clear();
         self.replace_current(Current {
             epochs: state.epochs,
             purpose_epoch: state.purpose_epoch,
@@ -255,6 +259,7 @@ impl Gate {
                 answer: None,
                 undelivered: false,
                 code: None,
+                refund: Vec::new(),
                 now,
                 receipts,
             })

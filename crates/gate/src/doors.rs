@@ -9,8 +9,9 @@ use lychgate_core::{Code, State};
 use zeroize::Zeroizing;
 
 use crate::approval::{Caller, Waited};
+use crate::delegation::live_delegation;
 use crate::gate::Gate;
-use crate::hold::{Connected, HeldAct, entry_of};
+use crate::hold::{Connected, Found, HeldAct, entry_of};
 use crate::observe::Watch;
 use crate::ped::{Allowed, Denied, Verdict};
 use crate::sink::{Dispatched, FinalitySink, LiveInvocation};
@@ -155,6 +156,9 @@ impl Gate {
         held: &'a HeldAct,
         connected: &'a Connected,
     ) -> Result<LiveInvocation<'a>, Code> {
+        if held.found == Found::Delegation {
+            return live_delegation(held.session.holder(), &held.proposal, connected);
+        }
         let current = self.current();
         let gone = Code::ToolSubstitution;
         let server = current.applied.server(held.session.server()).ok_or(gone)?;
@@ -169,9 +173,7 @@ impl Gate {
             .destinations(&held.proposal.arguments, self.paths(), server)
             .map_err(|_| Code::DestinationMismatch)?;
         let class = match held.found {
-            crate::hold::Found::Method => {
-                server.method_class(held.proposal.method.name(), connected.listed)
-            }
+            Found::Method => server.method_class(held.proposal.method.name(), connected.listed),
             _ => entry.class,
         };
         Ok(LiveInvocation {
@@ -213,10 +215,9 @@ impl Gate {
             Some(_) => lychgate_store::Whose::Existing(act),
             None => lychgate_store::Whose::New(Box::new(held.new_act())),
         };
-        let part = crate::receipts::part_of(&held.act, held.digest, &held.salt, true, held.vouched);
         let draft = self
             .draft(lychgate_core::receipt::ReceiptKind::Lapsed, &held.current)
-            .act(part, State::Withdrawn)
+            .act(held.part(), State::Withdrawn)
             .policy(held.current.policy_digest)
             .ticket(held.escalated)
             .detail("the caller is gone");

@@ -20,6 +20,8 @@ use tokio::sync::watch;
 use crate::approval::Approvals;
 use crate::challenge::Challenges;
 use crate::current::Current;
+use crate::delegation::{Worker, code_of_budget};
+use crate::envelope::Envelopes;
 use crate::log;
 use crate::observe::Observer;
 use crate::receipts::Standing;
@@ -42,6 +44,7 @@ pub struct Gate {
     current: RwLock<Arc<Current>>,
     twins: Twins,
     approvals: Approvals,
+    envelopes: Envelopes,
     challenges: Challenges,
     new_keys: NewKeys,
     /// One change of the rules at a time: the view that decisions are made by is read back after each.
@@ -116,6 +119,7 @@ impl Gate {
             current: RwLock::new(Arc::new(parts.current)),
             twins: Twins::default(),
             approvals: Approvals::default(),
+            envelopes: Envelopes::default(),
             challenges: Challenges::default(),
             new_keys: NewKeys::default(),
             control: tokio::sync::Mutex::default(),
@@ -193,6 +197,10 @@ impl Gate {
         &self.approvals
     }
 
+    pub(crate) fn envelopes(&self) -> &Envelopes {
+        &self.envelopes
+    }
+
     pub(crate) fn challenges(&self) -> &Challenges {
         &self.challenges
     }
@@ -225,15 +233,26 @@ impl Gate {
     /// # Errors
     /// EF-080 when there is no randomness.
     pub fn connect(&self, server: &str, peer: Peer) -> Result<Arc<Session>, Code> {
-        self.session(server, Some(peer))
+        self.session(server, Some(peer), None)
     }
 
-    fn session(&self, server: &str, peer: Option<Peer>) -> Result<Arc<Session>, Code> {
+    pub(crate) fn session(
+        &self,
+        server: &str,
+        peer: Option<Peer>,
+        worker: Option<Worker>,
+    ) -> Result<Arc<Session>, Code> {
         let now = self.now();
         let random = ten(self.entropy()).map_err(|_| Code::FailClosed)?;
         let holder = HolderId::new(now, random);
         let denials = self.throttles.of(peer.map(|peer| peer.uid), server, now);
-        Ok(Session::new(holder, server.to_owned(), peer, denials))
+        Ok(Session::new(
+            holder,
+            server.to_owned(),
+            peer,
+            worker,
+            denials,
+        ))
     }
 
     /// A connection of the gate's own agent to `server`, for look-ups: what it may call is what the catalogue reads back
@@ -242,7 +261,7 @@ impl Gate {
     /// # Errors
     /// EF-080 when there is no randomness.
     pub fn connect_own(&self, server: &str) -> Result<Arc<Session>, Code> {
-        self.session(server, None)
+        self.session(server, None, None)
     }
 
     /// Resolves when the gate must end: it was asked to, or its store can no longer be believed.
@@ -307,6 +326,10 @@ impl Gate {
         Mark::unsigned(self.ring.sink.key_id().clone())
     }
 
+    pub(crate) fn sign_as_ped<T: Signed>(&self, object: &mut T) -> Result<(), Code> {
+        self.ring.ped.sign(object).map_err(|_| Code::FailClosed)
+    }
+
     pub(crate) fn sign_as_sink<T: Signed>(&self, object: &mut T) -> Result<(), Code> {
         self.ring.sink.sign(object).map_err(|_| Code::FailClosed)
     }
@@ -354,7 +377,11 @@ pub(crate) fn code_of(why: &Rejected) -> Code {
         Rejected::NotIssued | Rejected::UnknownAct => Code::NoFinalityAuthority,
         Rejected::AlreadyUsed | Rejected::TicketConsumed => Code::AuthorityAlreadyUsed,
         Rejected::Expired => Code::StaleAuthority,
-        Rejected::SeenNonce | Rejected::SeenAct | Rejected::SeenTicket => Code::ReplayDetected,
+        Rejected::SeenNonce
+        | Rejected::SeenAct
+        | Rejected::SeenTicket
+        | Rejected::SeenDelegation => Code::ReplayDetected,
+        Rejected::OverBudget { account, over } => code_of_budget(*account, *over),
         Rejected::NonceUnusable => Code::NonceFailure,
         Rejected::HolderMismatch => Code::HolderMismatch,
         Rejected::EpochMismatch {

@@ -8,7 +8,7 @@ use lychgate_core::act::{
     PolicyState, Principal, Purpose, Tool, ToolProtocol,
 };
 use lychgate_core::id::{ActId, TicketId};
-use lychgate_core::receipt::Salt;
+use lychgate_core::receipt::{ActPart, Salt};
 use lychgate_core::{Code, ConsequenceClass, Digest};
 use lychgate_intake::{ActingMethod, Proposal};
 use lychgate_policy::{Reach, Resolution, SchemaFault, Server, ToolEntry, Unresolved};
@@ -16,9 +16,11 @@ use lychgate_store as store;
 
 use crate::approval::Claim;
 use crate::current::Current;
+use crate::delegation::{Charges, DelegationRequest};
+use crate::envelope::Hot;
 use crate::gate::Gate;
 use crate::identity::{Predecessor, likeness_of};
-use crate::receipts::source_of;
+use crate::receipts::{part_of, source_of};
 use crate::session::Session;
 use crate::sink::FinalitySink as Sink;
 
@@ -48,6 +50,12 @@ pub struct HeldAct {
     pub(crate) schema: Option<SchemaFault>,
     pub(crate) reach: Result<Reach, Unresolved>,
     pub(crate) has_program: bool,
+    /// Set where the act is a delegation.
+    pub(crate) delegation: Option<DelegationRequest>,
+    /// What it draws on budgets.
+    pub(crate) charges: Charges,
+    /// Whether policy's word on it is an envelope's.
+    pub(crate) hot: Hot,
     pub(crate) predecessor: Predecessor,
     pub(crate) salt: Salt,
     /// The destination as the store keeps it.
@@ -67,6 +75,8 @@ pub struct HeldAct {
 pub(crate) enum Found {
     Tool,
     Method,
+    /// The gate's own: AGENT_DELEGATION.
+    Delegation,
     Disabled,
     Unknown,
 }
@@ -97,6 +107,32 @@ impl HeldAct {
         )
     }
 
+    /// What must not be revoked for it to run.
+    pub(crate) fn revocation_subjects(&self) -> Vec<String> {
+        let mut subjects = crate::gate::revocation_subjects(&self.act);
+        let worker = self.session.worker().into_iter();
+        subjects.extend(worker.flat_map(|worker| worker.subjects.iter().cloned()));
+        if let Hot::Under { id, .. } = self.hot {
+            subjects.push(format!("envelope:{id}"));
+        }
+        subjects
+    }
+
+    /// What receipts say of it.
+    pub(crate) fn part(&self) -> ActPart {
+        let resolved = self.found != Found::Unknown;
+        let delegation = self.session.delegation();
+        let vouched = self.vouched;
+        part_of(
+            &self.act,
+            self.digest,
+            &self.salt,
+            resolved,
+            vouched,
+            delegation,
+        )
+    }
+
     /// What the store keeps of this act from its first moment on.
     pub(crate) fn new_act(&self) -> store::NewAct {
         let resolved = self.found != Found::Unknown;
@@ -109,6 +145,8 @@ impl HeldAct {
             destination: self.sealed_destination.clone(),
             salt: self.salt,
             agent: self.act.agent.agent_id.clone(),
+            depth: self.session.depth(),
+            delegation: self.session.delegation(),
             tool: resolved.then(|| self.act.tool.tool_id.clone()),
             function: resolved.then(|| self.act.tool.function_id.clone()),
             class: Some(self.act.consequence_class),
@@ -164,6 +202,41 @@ impl Gate {
             session, &current, &function, entry, class, &proposal, &connected, &reach,
         )?;
         let has_program = entry.is_some_and(|entry| entry.roles(&proposal.arguments).has_program());
+        let spending = entry.map(|entry| (entry, &proposal.arguments));
+        let charges = Charges::of(session, &current, &act, spending);
+        let resolved = Resolved {
+            found,
+            schema,
+            reach,
+            has_program,
+            delegation: None,
+            charges,
+        };
+        self.put_together(session, current, act, proposal, connected, resolved, began)
+    }
+
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "the parts of a held act, put together in one place"
+    )]
+    pub(crate) fn put_together(
+        &self,
+        session: &Arc<Session>,
+        current: Arc<Current>,
+        act: CandidateAct,
+        proposal: Proposal,
+        connected: Connected,
+        resolved: Resolved,
+        began: Instant,
+    ) -> Result<HeldAct, Code> {
+        let Resolved {
+            found,
+            schema,
+            reach,
+            has_program,
+            delegation,
+            charges,
+        } = resolved;
         let digest = act.digest().map_err(|_| Code::FailClosed)?;
         let vouched = act.instruction_provenance.is_some();
         let salt = self.fresh_salt()?;
@@ -176,7 +249,7 @@ impl Gate {
         let predecessor = self.claim_predecessor(&proposal, &likeness);
         Ok(HeldAct {
             session: Arc::clone(session),
-            current: Arc::clone(&current),
+            current,
             act,
             digest,
             likeness,
@@ -186,6 +259,9 @@ impl Gate {
             schema,
             reach,
             has_program,
+            delegation,
+            charges,
+            hot: Hot::Cold,
             predecessor,
             salt,
             sealed_destination,
@@ -201,7 +277,7 @@ impl Gate {
         clippy::too_many_arguments,
         reason = "one call site; each is one source of PROFILE §11's table"
     )]
-    fn candidate(
+    pub(crate) fn candidate(
         &self,
         session: &Session,
         current: &Current,
@@ -238,9 +314,9 @@ impl Gate {
                 model_id: None,
                 model_version: None,
                 alf_digest: None,
-                // A connection speaks for the configured agent itself; a delegated worker comes with a chain.
-                delegation_depth: Some(0),
-                parent_agent_id: None,
+                //= PROFILE §11: depth and parent from the verified delegation chain
+                delegation_depth: Some(session.depth()),
+                parent_agent_id: session.parent_agent(),
             },
             tool: Tool {
                 tool_id: session.server().to_owned(),
@@ -282,6 +358,16 @@ impl Gate {
     }
 }
 
+/// What the live request and the catalogue say of an act.
+pub(crate) struct Resolved {
+    pub(crate) found: Found,
+    pub(crate) schema: Option<SchemaFault>,
+    pub(crate) reach: Result<Reach, Unresolved>,
+    pub(crate) has_program: bool,
+    pub(crate) delegation: Option<DelegationRequest>,
+    pub(crate) charges: Charges,
+}
+
 fn find(server: &Server, proposal: &Proposal) -> Found {
     match &proposal.method {
         ActingMethod::ToolsCall => match server.resolve(&proposal.function) {
@@ -304,7 +390,7 @@ pub(crate) fn entry_of<'a>(
     match found {
         Found::Tool => server.tool(function),
         Found::Method => server.method(function),
-        Found::Disabled | Found::Unknown => None,
+        Found::Delegation | Found::Disabled | Found::Unknown => None,
     }
 }
 

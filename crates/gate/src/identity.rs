@@ -62,6 +62,16 @@ impl HeldAct {
             "delegation_depth",
             json::to_value(&act.agent.delegation_depth.unwrap_or(0)).ok(),
         )?;
+        put(
+            "delegations",
+            json::to_value(
+                &self
+                    .session
+                    .worker()
+                    .map_or(String::new(), |worker| worker.digest.to_base64url()),
+            )
+            .ok(),
+        )?;
         put("tool", json::to_value(&act.tool).ok())?;
         put(
             "tool_definition",

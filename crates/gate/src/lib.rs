@@ -11,6 +11,8 @@
 //! - [`approval`]: tickets, waiting, an approver's verdict
 //! - [`sink`]: the second door, and the permit
 //! - [`doors`]: both in a row
+//! - [`envelope`]: one decision for acts of one kind
+//! - [`delegation`]: workers, and what was handed to them
 //! - [`outcome`]: what became of it
 //! - [`twins`]: equal calls
 //! - [`reconcile`]: acts whose answer was lost are looked up at their destination
@@ -26,7 +28,9 @@ mod challenge;
 pub mod clock;
 pub mod control;
 pub mod current;
+pub mod delegation;
 pub mod doors;
+pub mod envelope;
 pub mod first;
 pub mod gate;
 pub mod hold;
@@ -51,7 +55,10 @@ pub use approval::{Caller, CallerGone, PendingTicket, TicketSummary, Waited};
 pub use clock::SteadyClock;
 pub use control::{ControlRefused, Plan};
 pub use current::Current;
+pub use delegation::{Delegated, DelegationRequest};
 pub use doors::Passed;
+pub use envelope::EnvelopeGrant;
+pub use envelope::close::OpenEnvelope;
 pub use gate::{Gate, Parts};
 pub use hold::{Connected, HeldAct};
 pub use ledger::{RingSigner, log_name};

@@ -109,6 +109,42 @@ impl Gate {
         settled(end.state(), true, late)
     }
 
+    /// As [`Gate::settle`], of an act whose effect is a delegation: both become durable, or neither.
+    pub(crate) async fn settle_delegation(
+        self: &Arc<Self>,
+        attempt: Attempt,
+        new: store::NewDelegation,
+    ) -> Settled {
+        let settling = self.observer().settling(&attempt);
+        let Attempt { facts, end, .. } = attempt;
+        let act = facts.act();
+        let kept = match self.settlement(&facts, end, None) {
+            Some(settle) => {
+                let delegate = store::Delegate { settle, new };
+                let txn = store::Txn::Delegate(Box::new(delegate));
+                matches!(
+                    self.commit_patiently(txn).await,
+                    Ok(store::Committed::Done(_))
+                )
+            }
+            None => false,
+        };
+        if kept {
+            self.twins().close(act);
+        } else {
+            self.give_up();
+            self.twins().indeterminate(act);
+        }
+        let settled = Settled {
+            act,
+            state: end.state(),
+            recorded: kept,
+            late: None,
+        };
+        self.observer().settled(settling, &settled);
+        settled
+    }
+
     async fn commit_outcome(
         self: &Arc<Self>,
         facts: &Facts,
@@ -167,6 +203,10 @@ impl Gate {
             answer: sealed,
             undelivered: keeps && answer.is_some(),
             code,
+            refund: match to {
+                State::Failed | State::InputRequired => facts.refund.clone(),
+                _ => Vec::new(),
+            },
             now: self.now(),
             receipts: vec![receipt],
         })

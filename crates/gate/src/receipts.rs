@@ -4,18 +4,19 @@ use std::num::NonZeroU32;
 
 use lychgate_core::act::{CandidateAct, Destination, SourceType};
 use lychgate_core::evidence::Predicates;
-use lychgate_core::id::{ActId, AuthorityId, EffectId, EvidenceId, GateId, TicketId};
+use lychgate_core::id::{ActId, AuthorityId, DelegationId, EffectId, EvidenceId, GateId, TicketId};
 use lychgate_core::json::ShapeFault;
 use lychgate_core::receipt::{
     ActPart, Approver, Commitment, Enforcement, Isolation, Receipt, ReceiptKind, Salt,
 };
 use lychgate_core::signed::KeyId;
 use lychgate_core::{Code, ConsequenceClass, Digest, Epochs, State, Timestamp, jcs, json};
-use lychgate_store::{ActRow, Entry};
+use lychgate_store::{ActRow, Entry, Refund};
 
 use crate::current::Current;
 use crate::gate::Gate;
 use crate::log;
+use crate::session::Session;
 
 /// What every receipt of this gate says.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +43,8 @@ pub(crate) struct Facts {
     pub(crate) ticket: Option<TicketId>,
     /// Equal calls are held against it (PROFILE §5).
     pub(crate) watched: bool,
+    /// What it drew on budgets: given back when it certainly had no effect. After a restart nobody knows, and nothing is.
+    pub(crate) refund: Vec<Refund>,
 }
 
 impl Facts {
@@ -57,7 +60,8 @@ impl Facts {
             candidate_act_id: row.id,
             candidate_act_digest: row.act_digest,
             agent_id: row.agent.clone(),
-            delegation_depth: 0,
+            delegation_depth: row.depth,
+            delegation_id: row.delegation,
             tool_id: row.tool.clone(),
             function_id: row.function.clone(),
             consequence_class: row.class,
@@ -77,6 +81,7 @@ impl Facts {
             attempt: None,
             ticket: row.ticket,
             watched: row.twin.is_some(),
+            refund: Vec::new(),
         }
     }
 }
@@ -271,6 +276,7 @@ pub(crate) fn part_of(
     salt: &Salt,
     resolved: bool,
     vouched: bool,
+    delegation_id: Option<DelegationId>,
 ) -> ActPart {
     let destination = act.destination.as_ref().map(destination_text);
     ActPart {
@@ -278,6 +284,7 @@ pub(crate) fn part_of(
         candidate_act_digest: Some(digest),
         agent_id: act.agent.agent_id.clone(),
         delegation_depth: act.agent.delegation_depth.unwrap_or(0),
+        delegation_id,
         // A name that resolved to nothing is the model's own text and stays out of the record.
         tool_id: resolved.then(|| act.tool.tool_id.clone()),
         function_id: resolved.then(|| act.tool.function_id.clone()),
@@ -300,12 +307,13 @@ pub(crate) fn source_of(act: &CandidateAct) -> Option<SourceType> {
 }
 
 /// What a receipt says of a request that never became an act.
-pub(crate) fn part_of_nothing(act: ActId, agent_id: &str) -> ActPart {
+pub(crate) fn part_of_nothing(act: ActId, agent_id: &str, session: &Session) -> ActPart {
     ActPart {
         candidate_act_id: act,
         candidate_act_digest: None,
         agent_id: agent_id.to_owned(),
-        delegation_depth: 0,
+        delegation_depth: session.depth(),
+        delegation_id: session.delegation(),
         tool_id: None,
         function_id: None,
         consequence_class: None::<ConsequenceClass>,

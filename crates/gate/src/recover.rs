@@ -76,6 +76,7 @@ impl Gate {
             answer: None,
             undelivered: false,
             code: Some(Code::TwinUnresolved),
+            refund: Vec::new(),
             now: self.now(),
             receipts: vec![receipt],
         };

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use lychgate_core::Timestamp;
 use lychgate_core::act::SourceType;
 use lychgate_core::id::{HolderId, Nonce};
+use lychgate_policy::Agent;
 
+use crate::delegation::Worker;
 use crate::throttle::Throttle;
 
 /// Who connected, as the operating system says.
@@ -27,6 +29,8 @@ pub struct Session {
     server: String,
     /// `None`: the gate's own agent.
     peer: Option<Peer>,
+    /// The chain a worker came with; `None` for the principal's own agent.
+    worker: Option<Worker>,
     count: AtomicU64,
     gone: AtomicBool,
     /// Shared by all connections of this user to this server.
@@ -39,12 +43,14 @@ impl Session {
         holder: HolderId,
         server: String,
         peer: Option<Peer>,
+        worker: Option<Worker>,
         denials: Arc<Throttle>,
     ) -> Arc<Self> {
         Arc::new(Self {
             holder,
             server,
             peer,
+            worker,
             count: AtomicU64::new(0),
             gone: AtomicBool::new(false),
             denials,
@@ -71,12 +77,26 @@ impl Session {
         self.peer.is_none()
     }
 
-    /// Which agent speaks over it, `configured` being the clients'.
-    pub(crate) fn agent<'a>(&self, configured: &'a str) -> &'a str {
-        if self.is_own() {
-            lychgate_policy::RECONCILER
-        } else {
-            configured
+    /// The chain a worker came with.
+    pub(crate) fn worker(&self) -> Option<&Worker> {
+        self.worker.as_ref()
+    }
+
+    //= PROFILE §11: depth and parent from the verified delegation chain
+    /// Which agent speaks over it, `configured` being the clients': the last one of a worker's chain.
+    pub(crate) fn agent<'a>(&'a self, configured: &'a str) -> &'a str {
+        match &self.worker {
+            _ if self.is_own() => lychgate_policy::RECONCILER,
+            Some(worker) => worker.chain.agent(),
+            None => configured,
+        }
+    }
+
+    /// Whether its user may speak as the agent itself, without a chain.
+    pub(crate) fn speaks_for_itself(&self, agent: &Agent) -> bool {
+        match (self.peer, &agent.uids) {
+            (None, _) | (_, None) => true,
+            (Some(peer), Some(uids)) => uids.contains(&peer.uid),
         }
     }
 

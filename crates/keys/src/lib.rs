@@ -7,12 +7,14 @@
 //! - [`trust`]: the public keys, each in its one role, and the checks of signed objects
 //! - [`ring`]: the gate's three file keys, and rotation
 //! - [`approver`]: the key under a passphrase
+//! - [`chain`]: who stands behind a chain of delegations
 //! - [`lone`]: a key in a file of its own, for what is no gate
 //! - [`seal`]: encryption of what must not lie in clear text
 //! - [`verdict`]: the objects an approver signs
 //! - [`fault`]: what goes wrong, and the way out
 
 pub mod approver;
+pub mod chain;
 pub mod fault;
 mod files;
 pub mod lone;
@@ -25,6 +27,7 @@ mod trusted;
 pub mod verdict;
 
 pub use approver::ApproverKey;
+pub use chain::{NotBelieved, Unbelieved, verify_chain_at, verify_chain_live};
 pub use fault::{Invalid, KeyFault, TrustFault};
 pub use lone::lone_key;
 pub use ring::{KeyRing, NewKey, rotate};

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Signs evidence and authorities.
+    /// Signs evidence, authorities and delegations.
     Ped,
     /// Signs sink verifications.
     Sink,
@@ -39,7 +39,7 @@ impl Role {
     #[must_use]
     pub const fn signing(kind: ObjectKind) -> Self {
         match kind {
-            ObjectKind::Evidence | ObjectKind::Authority => Self::Ped,
+            ObjectKind::Evidence | ObjectKind::Authority | ObjectKind::Delegation => Self::Ped,
             ObjectKind::Verification => Self::Sink,
             ObjectKind::Approval
             | ObjectKind::Change

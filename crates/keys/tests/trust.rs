@@ -142,6 +142,7 @@ fn a_signature_of_one_kind_is_none_of_another() {
         ObjectKind::Evidence,
         ObjectKind::Authority,
         ObjectKind::Verification,
+        ObjectKind::Delegation,
         ObjectKind::Approval,
         ObjectKind::Change,
         ObjectKind::Reconciliation,

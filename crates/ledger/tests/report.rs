@@ -413,6 +413,17 @@ fn nothing_deeper_than_permitted_reaches_invoke() {
         ..Question::default()
     };
     assert_eq!(lines.asked(known).verdicts.depth, Verdict::Violated(1));
+    // A record that says what its configuration permits needs nobody to say it.
+    for (permitted, verdict) in [(2, Verdict::Violated(1)), (3, Verdict::Held)] {
+        let mut lines = Lines::default();
+        lines.push(
+            "applied",
+            1,
+            &format!("\"detail\":\"max_depth:{permitted}\""),
+        );
+        lines.push("dispatched", 2, &more);
+        assert_eq!(lines.report().verdicts.depth, verdict, "{permitted}");
+    }
 }
 
 #[test]

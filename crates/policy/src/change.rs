@@ -1,5 +1,6 @@
 //! What a new configuration narrows and widens (PROFILE §10): what widens wants the approver. In doubt it widens.
 
+mod delegation;
 mod ledger;
 mod server;
 mod telemetry;
@@ -138,6 +139,7 @@ fn compare(old: &Model, new: &Model, list: &mut List) {
         list.neutral("when acts in doubt are looked up changes".to_owned());
     }
     allow(old, new, list);
+    delegation::changes(old, new, list);
     roots(old, new, list);
     jurisdictions(old, new, list);
     ledger::changes(&old.ledger, &new.ledger, list);

@@ -21,6 +21,7 @@ pub(crate) fn check(model: &Model) -> Vec<Problem> {
     crate::ledger::check(&model.ledger, &mut found);
     crate::telemetry::check(&model.telemetry, &mut found);
     reconcile(&model.reconcile, &mut found);
+    crate::delegation::check(model, &mut found);
     for (name, root) in &model.roots {
         word(&["roots", name], "root", name, &mut found);
         absolute(&["roots", name, "path"], &root.path, &mut found);

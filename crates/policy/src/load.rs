@@ -1,5 +1,6 @@
 //! From the text of `lychgate.toml` and the pinned definitions to an [`Applied`].
 
+mod delegation;
 mod ledger;
 mod read;
 mod read_back;
@@ -228,7 +229,7 @@ fn principal(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Principal {
 }
 
 fn agent(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Agent {
-    let section = reader.table(top, "agent", &["id", "max_depth", "allow"]);
+    let section = reader.table(top, "agent", &AGENT_KEYS);
     let id = section
         .as_ref()
         .and_then(|section| reader.text(section, "id"));
@@ -247,10 +248,18 @@ fn agent(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Agent {
         );
     }
     allow.sort();
+    let uids = section
+        .as_ref()
+        .and_then(|section| delegation::uids(reader, section));
+    let budget = section
+        .as_ref()
+        .and_then(|section| delegation::budget(reader, section));
     Agent {
         id: id.unwrap_or_else(|| "local-agent".to_owned()),
         max_depth: depth.map_or(0, |depth| u32::try_from(depth).unwrap_or(u32::MAX)),
         allow,
+        uids,
+        budget,
     }
 }
 
@@ -350,6 +359,8 @@ fn destinations(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> BTreeMap<Stri
 
 /// The largest pin file, in bytes.
 const PIN_BYTES: usize = 16 << 20;
+
+const AGENT_KEYS: [&str; 5] = ["id", "max_depth", "allow", "uids", "budget"];
 
 const TOP_KEYS: [&str; 16] = [
     "version",

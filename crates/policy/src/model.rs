@@ -7,6 +7,8 @@ use lychgate_core::json::Value;
 use lychgate_core::{ConsequenceClass, Digest};
 use serde::{Deserialize, Serialize};
 
+use crate::delegation::AgentBudget;
+use crate::envelope::EnvelopeLimits;
 use crate::ledger::Ledger;
 use crate::read_back::ReadBack;
 use crate::telemetry::Telemetry;
@@ -210,6 +212,13 @@ pub struct Agent {
     pub max_depth: u32,
     /// The allowlist, sorted: `server` or `server/function`.
     pub allow: Vec<String>,
+    /// The users whose connections may speak as this agent; all others must come with a delegation. Absent: every user
+    /// that the gate lets in. A digest of the time before the keys stays as it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uids: Option<Vec<u32>>,
+    /// What the agent and all below it may use up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<AgentBudget>,
 }
 
 /// What the agent is for.
@@ -332,6 +341,12 @@ pub(crate) struct ToolModel {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) recipient: Option<Rule>,
     pub(crate) roles: BTreeMap<String, Role>,
+    /// What amounts are counted in: a name, or a pointer to the argument that has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) unit: Option<String>,
+    /// How far one decision goes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) envelope: Option<EnvelopeLimits>,
     pub(crate) purposes: Vec<String>,
     pub(crate) aliases: Vec<String>,
     pub(crate) irreversible: bool,
@@ -364,6 +379,8 @@ impl ToolModel {
             }),
             recipient: None,
             roles: BTreeMap::new(),
+            unit: None,
+            envelope: None,
             purposes: Vec::new(),
             aliases: Vec::new(),
             irreversible: false,

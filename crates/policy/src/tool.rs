@@ -9,6 +9,7 @@ use lychgate_core::json::Value;
 use lychgate_core::{ConsequenceClass, Digest};
 
 use crate::definition::definition_digest;
+use crate::envelope::EnvelopeLimits;
 use crate::model::{ErrorMeaning, Idempotency, Role, Rule, ServerModel, ToolModel};
 use crate::read_back::ReadBack;
 use crate::schema::{self, SchemaFault};
@@ -48,6 +49,9 @@ pub struct ToolEntry {
     /// Other exact names for it.
     pub aliases: Vec<String>,
     pub(crate) roles: BTreeMap<String, Role>,
+    pub(crate) unit: Option<String>,
+    /// How far one decision on it goes.
+    pub envelope: Option<EnvelopeLimits>,
     pub(crate) destination: Option<Rule>,
     pub(crate) recipient: Option<Rule>,
     validator: Option<jsonschema::Validator>,
@@ -88,6 +92,8 @@ impl ToolEntry {
             catalogued,
             aliases: model.aliases.clone(),
             roles: model.roles.clone(),
+            unit: model.unit.clone(),
+            envelope: model.envelope.clone(),
             destination: model.destination.clone(),
             recipient: model.recipient.clone(),
             validator,

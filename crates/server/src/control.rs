@@ -1,5 +1,7 @@
 //! How the gate answers control requests.
 
+mod delegate;
+mod envelopes;
 mod ledger;
 mod pending;
 
@@ -21,6 +23,7 @@ use lychgate_store::{ActQuery, ActRow, StoreFault};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::UnixStream;
 
+pub(crate) use self::delegate::{delegate, refusal};
 use crate::listen::{Door, say};
 use crate::protocol::{
     ActView, ChangeView, Class, Configuration, DiagnosticView, MOST_ACTS, Plan, Refusal, Request,
@@ -43,6 +46,9 @@ async fn try_answer(door: &Arc<Door>, request: Request) -> Result<Response, Refu
             status: status(door)?,
         },
         Request::Stop => Response::Stopping,
+        Request::Delegations => delegate::list(door)?,
+        Request::Envelopes => envelopes::list(door),
+        Request::CloseEnvelope { id } => envelopes::close(door, id).await?,
         Request::Pending { after } => pending::page(door, after)?,
         Request::Ticket { id } => Response::Ticket {
             ticket: pending::one(door, id)?,

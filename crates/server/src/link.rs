@@ -4,6 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use lychgate_core::delegation::DelegationFile;
 use lychgate_gate::{Gate, Peer, Session};
 use lychgate_sinks::mcp::{FromLink, ToLink};
 use tokio::net::UnixStream;
@@ -11,14 +12,21 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use crate::control::refusal;
 use crate::frame::{Frame, FrameFault, Kind, MOST_LINE, Tokens};
 use crate::listen::{Door, say};
 use crate::protocol::{Class, Refusal, Response};
 use lychgate_gate::log;
 
 /// Serves one client of `server` until one side ends.
-pub(crate) async fn serve(door: &Arc<Door>, mut stream: UnixStream, peer: Peer, server: &str) {
-    let (session, limit) = match enter(door.gate(), peer, server) {
+pub(crate) async fn serve(
+    door: &Arc<Door>,
+    mut stream: UnixStream,
+    peer: Peer,
+    server: &str,
+    delegation: Option<DelegationFile>,
+) {
+    let (session, limit) = match enter(door.gate(), peer, server, delegation).await {
         Ok(entered) => entered,
         Err(refusal) => {
             let _ = say(&mut stream, &Response::Refused(refusal)).await;
@@ -77,7 +85,12 @@ pub(crate) async fn serve(door: &Arc<Door>, mut stream: UnixStream, peer: Peer, 
     log::info("a client has gone", &[("holder", holder.into())]);
 }
 
-fn enter(gate: &Arc<Gate>, peer: Peer, server: &str) -> Result<(Arc<Session>, usize), Refusal> {
+async fn enter(
+    gate: &Arc<Gate>,
+    peer: Peer,
+    server: &str,
+    delegation: Option<DelegationFile>,
+) -> Result<(Arc<Session>, usize), Refusal> {
     let applied = Arc::clone(&gate.current().applied);
     if applied.server(server).is_none() {
         let name = lychgate_core::display::escape_within(server, 80);
@@ -86,9 +99,15 @@ fn enter(gate: &Arc<Gate>, peer: Peer, server: &str) -> Result<(Arc<Session>, us
         );
         return Err(Refusal::new(Class::Usage, why));
     }
-    let session = gate
-        .connect(server, peer)
-        .map_err(|code| Refusal::new(Class::Fault, code))?;
+    let session = match delegation {
+        Some(file) => gate
+            .connect_delegated(server, peer, &file)
+            .await
+            .map_err(|denied| refusal(&denied))?,
+        None => gate
+            .connect(server, peer)
+            .map_err(|code| Refusal::new(Class::Fault, code))?,
+    };
     let limit = usize::try_from(applied.limits().message_bytes).unwrap_or(MOST_LINE);
     Ok((session, limit.min(MOST_LINE)))
 }

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use lychgate_core::Timestamp;
+use lychgate_core::delegation::DelegationFile;
 use lychgate_gate::{Gate, Peer};
 use tokio::net::unix::SocketAddr;
 use tokio::net::{UnixListener, UnixStream};
@@ -141,8 +142,14 @@ impl Door {
                 }
             };
             let response = match Request::from_frame(&frame) {
-                Ok(Request::Mcp { server }) => {
-                    self.enter(stream, peer, &server).await;
+                Ok(Request::Mcp { server, delegation }) => {
+                    self.enter(stream, peer, &server, delegation).await;
+                    return;
+                }
+                Ok(Request::Delegate { request, from }) => {
+                    if control::delegate(self, &mut stream, peer, from, request).await {
+                        continue;
+                    }
                     return;
                 }
                 Ok(Request::Acts {
@@ -172,14 +179,20 @@ impl Door {
         }
     }
 
-    async fn enter(self: &Arc<Self>, mut stream: UnixStream, peer: Peer, server: &str) {
+    async fn enter(
+        self: &Arc<Self>,
+        mut stream: UnixStream,
+        peer: Peer,
+        server: &str,
+        delegation: Option<DelegationFile>,
+    ) {
         let Ok(_room) = Arc::clone(&self.links).try_acquire_owned() else {
             let refusal = Refusal::new(Class::Refused, "the gate serves too many clients already");
             let _ = say(&mut stream, &Response::Refused(refusal)).await;
             return;
         };
         self.clients.fetch_add(1, Ordering::Relaxed);
-        link::serve(self, stream, peer, server).await;
+        link::serve(self, stream, peer, server, delegation).await;
         self.clients.fetch_sub(1, Ordering::Relaxed);
     }
 }

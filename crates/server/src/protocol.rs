@@ -4,13 +4,17 @@
 //! passphrase typed meanwhile and the change itself can share one; they need not. [`Request::Mcp`] and a following
 //! [`Request::Acts`] take the rest of the connection.
 
+mod delegation;
+mod envelope;
 mod ledger;
 mod view;
 
-use lychgate_core::id::{ActId, TicketId};
+use lychgate_core::delegation::DelegationFile;
+use lychgate_core::id::{ActId, EnvelopeId, TicketId};
 use lychgate_core::json::{self, CaseRule, Limits, Value};
 use lychgate_core::signed::KeyId;
 use lychgate_core::{Digest, State};
+use lychgate_gate::DelegationRequest;
 use lychgate_keys::Role;
 use lychgate_keys::verdict::{
     ApprovalVerdict, BundleEdge, Challenge, ConfigurationChange, KeyChange, PruneVerdict,
@@ -19,6 +23,8 @@ use lychgate_keys::verdict::{
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+pub use self::delegation::{DelegationView, MOST_DELEGATIONS};
+pub use self::envelope::EnvelopeView;
 pub use self::ledger::{LedgerView, MOST_HEADS, MOST_RECORDS, RecordLine};
 pub use self::view::{
     ActView, Bytes, ChangeView, Class, Configuration, DiagnosticView, Effect, NotBytes, Plan,
@@ -37,6 +43,29 @@ pub enum Request {
     Mcp {
         /// The server's name.
         server: String,
+        /// The chain a worker comes with; without one the client speaks as the agent itself.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(deserialize_with = "json::present")]
+        delegation: Option<DelegationFile>,
+    },
+    /// To hand a part of one's standing on. Answered with [`Response::Asked`] when a person is asked, once for each
+    /// time, and at last with [`Response::Delegated`].
+    Delegate {
+        /// What, to whom.
+        request: DelegationRequest,
+        /// The chain of whoever delegates; without one it is the agent itself.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(deserialize_with = "json::present")]
+        from: Option<DelegationFile>,
+    },
+    /// The delegations there are, newest first. Answered with [`Response::Delegations`].
+    Delegations,
+    /// The open envelopes. Answered with [`Response::Envelopes`].
+    Envelopes,
+    /// To close one. Answered with [`Response::Envelopes`]: those that are left.
+    CloseEnvelope {
+        /// Which.
+        id: EnvelopeId,
     },
     /// How the gate is. Answered with [`Response::Status`].
     Status,
@@ -173,6 +202,28 @@ pub enum Response {
     Mcp {
         /// The longest line the gate takes, in bytes.
         message_bytes: u64,
+    },
+    /// A person is asked; more follows.
+    Asked {
+        /// The ticket.
+        ticket: TicketId,
+    },
+    /// It is made.
+    Delegated {
+        /// The act that made it.
+        act: ActId,
+        /// What its holder is handed; the secret is told this once.
+        file: DelegationFile,
+    },
+    /// The delegations.
+    Delegations {
+        /// Newest first.
+        delegations: Vec<DelegationView>,
+    },
+    /// The open envelopes.
+    Envelopes {
+        /// Oldest first.
+        envelopes: Vec<EnvelopeView>,
     },
     /// How the gate is.
     Status {

@@ -9,6 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use lychgate_core::delegation::DelegationFile;
 use lychgate_intake::Lines;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::FileType;
@@ -44,14 +45,18 @@ impl RelayFault {
     }
 }
 
-/// Relays this process's standard input and output until the client or the gate ends. `Ok` when the client ended.
+/// Relays this process's standard input and output, for a worker with its delegation, until the client or the gate ends. `Ok` when the client ended.
 ///
 /// The reader of standard input may still be blocked then; return from `main` without waiting for it.
 ///
 /// # Errors
 /// When the gate refuses the server, or ends first.
-pub fn relay_stdio(client: Client, server: &str) -> Result<(), RelayFault> {
-    relay(client, server, io::stdin(), io::stdout())
+pub fn relay_stdio(
+    client: Client,
+    server: &str,
+    delegation: Option<DelegationFile>,
+) -> Result<(), RelayFault> {
+    relay(client, server, delegation, io::stdin(), io::stdout())
 }
 
 /// As [`relay_stdio`], between any two streams.
@@ -61,11 +66,13 @@ pub fn relay_stdio(client: Client, server: &str) -> Result<(), RelayFault> {
 pub fn relay(
     mut client: Client,
     server: &str,
+    delegation: Option<DelegationFile>,
     input: impl Read + Send + 'static,
     mut output: impl Write + AsFd,
 ) -> Result<(), RelayFault> {
     let request = Request::Mcp {
         server: server.to_owned(),
+        delegation,
     };
     let Response::Mcp { message_bytes } = client.ask(&request)? else {
         return Err(ClientFault::Confused.into());

@@ -4,16 +4,17 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use lychgate_core::id::{ActId, TicketId};
+use lychgate_core::id::{ActId, DelegationId, TicketId};
 use lychgate_core::{Digest, Timestamp};
 use lychgate_ledger::{Frontier, Hash};
 use tokio::sync::{oneshot, watch};
 
+use crate::budget::{Account, Drawn};
 use crate::meter::Load;
 use crate::outcome::{Committed, StoreFault};
 use crate::row::{
-    ActQuery, ActRow, AppliedRow, Counts, HeadRow, ProtectedState, RecordRow, Revocation, SaidRow,
-    TicketRow, TicketState,
+    ActQuery, ActRow, AppliedRow, Counts, DelegationRow, HeadRow, ProtectedState, RecordRow,
+    Revocation, SaidRow, TicketRow, TicketState,
 };
 use crate::txn::Txn;
 
@@ -42,7 +43,8 @@ use crate::txn::Txn;
 /// neighbours; it sees what those before it in the same group did.
 ///
 /// **Once.** For each authority at most one `Dispatch` is ever `Done`, whatever races, repeats or restarts happen; each
-/// nonce and each approval is consumed at most once. No state ever changes but along
+/// nonce and each approval is consumed at most once. The draws on a budget that are `Done` never add up to more than its
+/// limits, whatever races. No state ever changes but along
 /// [`State::may_become`](lychgate_core::State::may_become).
 ///
 /// **Heads.** Every commit group that appends is sealed in its own transaction: the tree over the record grows by its
@@ -154,6 +156,24 @@ pub trait Store: Send + Sync + 'static {
     /// # Errors
     /// As [`Store::protected_state`].
     fn revocations(&self) -> Result<Vec<Revocation>, StoreFault>;
+
+    /// What was drawn on an account; `None` when nothing ever was.
+    ///
+    /// # Errors
+    /// As [`Store::protected_state`].
+    fn account(&self, account: Account) -> Result<Option<Drawn>, StoreFault>;
+
+    /// One delegation.
+    ///
+    /// # Errors
+    /// As [`Store::protected_state`].
+    fn delegation(&self, id: DelegationId) -> Result<Option<DelegationRow>, StoreFault>;
+
+    /// Delegations, newest first, at most `limit`.
+    ///
+    /// # Errors
+    /// As [`Store::protected_state`].
+    fn delegations(&self, limit: usize) -> Result<Vec<DelegationRow>, StoreFault>;
 
     /// The record from index `from`, at most `limit` lines.
     ///

@@ -9,11 +9,13 @@
 //! - [`txn`]: the named transactions, the only ways to change anything
 //! - [`outcome`]: what a commit resolves to: committed, [`Rejected`], or a [`StoreFault`]
 //! - [`row`]: what reads give back
+//! - [`budget`]: what acts draw on beside their authority
 //! - [`ledger`]: what makes the record provable: the signer of its heads, its tiles
 //! - [`meter`]: how busy a store is
 //! - [`sqlite`]: the store on one SQLite file, one writer thread, group commit
 //! - `testing` (feature `testing`): the conformance suite that every backend passes, and a store that fails on request
 
+pub mod budget;
 pub mod contract;
 pub mod ledger;
 pub mod meter;
@@ -24,17 +26,18 @@ pub mod sqlite;
 pub mod testing;
 pub mod txn;
 
+pub use budget::{Account, Charge, Drawn, Over, Refund};
 pub use contract::{Answer, Pending, Store};
 pub use ledger::{GroupSigner, SignRefused, Signatory, StoreTiles};
 pub use meter::Load;
 pub use outcome::{Committed, Done, Rejected, StoreFault, Which};
 pub use row::{
-    ActQuery, ActRow, AppliedRow, BatchSignature, Counts, Grant, HeadRow, ProtectedState,
-    RecordRow, Revocation, SaidRow, TicketRow, TicketState,
+    ActQuery, ActRow, AppliedRow, BatchSignature, Counts, DelegationRow, Grant, HeadRow,
+    ProtectedState, RecordRow, Revocation, SaidRow, TicketRow, TicketState,
 };
 pub use sqlite::{Options, SqliteStore};
 pub use txn::{
-    Apply, Approval, Awaited, Contradict, Decide, Deliver, Dispatch, Entry, Escalate, Issue, Lapse,
-    Lapsed, LeafHash, NewAct, NewTicket, Note, Prune, Refuse, Revoke, Rotate, Said, Settle, Txn,
-    Whose,
+    Apply, Approval, Awaited, Contradict, Decide, Delegate, Deliver, Dispatch, Entry, Escalate,
+    Issue, Lapse, Lapsed, LeafHash, NewAct, NewDelegation, NewTicket, Note, Prune, Refuse, Revoke,
+    Rotate, Said, Settle, Txn, Whose,
 };

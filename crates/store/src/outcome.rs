@@ -2,6 +2,7 @@
 
 use lychgate_core::{Digest, State};
 
+use crate::budget::{Account, Over};
 use crate::row::TicketState;
 
 /// The answer to a transaction that the store could decide on.
@@ -72,6 +73,17 @@ pub enum Rejected {
         /// The first of the transaction's subjects that is.
         subject: String,
     },
+    /// A budget that it draws on has no room for it. EF-051, EF-043.
+    #[error("the {over} of a budget are used up")]
+    OverBudget {
+        /// Whose.
+        account: Account,
+        /// Which limit.
+        over: Over,
+    },
+    /// A delegation of this id exists.
+    #[error("the delegation has been seen")]
+    SeenDelegation,
     /// No such ticket.
     #[error("there is no such ticket")]
     UnknownTicket,

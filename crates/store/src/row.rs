@@ -2,7 +2,7 @@
 
 use lychgate_core::act::SourceType;
 use lychgate_core::code::Code;
-use lychgate_core::id::{ActId, AuthorityId, EffectId, HolderId, Nonce, TicketId};
+use lychgate_core::id::{ActId, AuthorityId, DelegationId, EffectId, HolderId, Nonce, TicketId};
 use lychgate_core::receipt::Salt;
 use lychgate_core::signed::{BatchPlace, KeyId};
 use lychgate_core::{ConsequenceClass, Digest, Epochs, State, Timestamp};
@@ -45,6 +45,10 @@ pub struct ActRow {
     pub salt: Salt,
     /// The agent.
     pub agent: String,
+    /// Hops from the principal's own agent.
+    pub depth: u32,
+    /// The last link of the chain it acts under.
+    pub delegation: Option<DelegationId>,
     /// The server in the catalogue.
     pub tool: Option<String>,
     /// The function in the catalogue.
@@ -228,6 +232,21 @@ pub struct TicketRow {
     pub display: Option<Vec<u8>>,
     /// How long the sealed display is, in bytes; 0 once it is gone.
     pub display_bytes: u64,
+}
+
+/// A delegation that was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DelegationRow {
+    /// The link.
+    pub id: DelegationId,
+    /// The act that made it.
+    pub act: ActId,
+    /// When it was made.
+    pub made_at: Timestamp,
+    /// From here on it is worth nothing.
+    pub expires_at: Timestamp,
+    /// The signed object's canonical bytes.
+    pub body: Vec<u8>,
 }
 
 /// The applied configuration.

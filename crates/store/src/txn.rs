@@ -4,13 +4,14 @@
 
 use lychgate_core::act::SourceType;
 use lychgate_core::code::Code;
-use lychgate_core::id::{ActId, AuthorityId, EffectId, HolderId, Nonce, TicketId};
+use lychgate_core::id::{ActId, AuthorityId, DelegationId, EffectId, HolderId, Nonce, TicketId};
 use lychgate_core::receipt::Salt;
 use lychgate_core::signed::KeyId;
 use lychgate_core::{ConsequenceClass, Digest, Epochs, State, Timestamp};
 
 pub use lychgate_ledger::LeafHash;
 
+use crate::budget::{Charge, Refund};
 use crate::outcome::Rejected;
 use crate::row::Grant;
 
@@ -33,6 +34,8 @@ pub enum Txn {
     Dispatch(Box<Dispatch>),
     /// Says what became of a dispatched act.
     Settle(Settle),
+    /// Makes a delegation durable, which is the effect of the act that asked for it.
+    Delegate(Box<Delegate>),
     /// Keeps a denial.
     Refuse(Refuse),
     /// Keeps an act that waits for a person.
@@ -76,6 +79,10 @@ pub struct NewAct {
     pub salt: Salt,
     /// The agent.
     pub agent: String,
+    /// Hops from the principal's own agent.
+    pub depth: u32,
+    /// The last link of the chain it acts under; absent for the principal's own agent.
+    pub delegation: Option<DelegationId>,
     /// The server in the catalogue; absent when the name resolved to nothing.
     pub tool: Option<String>,
     /// The function in the catalogue; absent when the name resolved to nothing.
@@ -119,6 +126,7 @@ pub struct Issue {
 /// 7. no subject is revoked (`Revoked`)
 /// 8. the approval, when one is named or the act was escalated: its ticket exists (`UnknownTicket`), is for this subject
 ///    (`TicketSubject`), is approved (`TicketNotApproved`), unused (`TicketConsumed`) and in time (`TicketExpired`)
+/// 9. every budget it draws on has room for it (`OverBudget`); all of them are drawn on, or none
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dispatch {
     /// Issued first, in the same transaction; rejected as a whole when either part is. Its receipts come first.
@@ -141,6 +149,8 @@ pub struct Dispatch {
     pub effect: EffectId,
     /// The key passed to the destination.
     pub idempotency_key: Option<String>,
+    /// What it draws on the budgets of its chain; each account once (`Malformed` otherwise).
+    pub charges: Vec<Charge>,
     /// The approval to consume. For an escalated act it is that act's own ticket (`ApprovalMissing` otherwise).
     pub approval: Option<Approval>,
     /// What a read-back would need from the arguments, sealed; deleted when the act settles.
@@ -189,10 +199,34 @@ pub struct Settle {
     pub undelivered: bool,
     /// What is known of a failure.
     pub code: Option<Code>,
+    /// What it drew, given back: only with `Failed` and `InputRequired`, for then it certainly had no effect (`Malformed`
+    /// otherwise).
+    pub refund: Vec<Refund>,
     /// What time it is.
     pub now: Timestamp,
     /// For the record.
     pub receipts: Vec<Entry>,
+}
+
+/// Makes a delegation durable (`SeenDelegation` when there is one of this id) and settles, as effected, the act that asked
+/// for it: either both or neither.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delegate {
+    /// The act's settlement.
+    pub settle: Settle,
+    /// The delegation.
+    pub new: NewDelegation,
+}
+
+/// A new delegation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewDelegation {
+    /// The link.
+    pub id: DelegationId,
+    /// From here on it is worth nothing.
+    pub expires_at: Timestamp,
+    /// The signed object's canonical bytes.
+    pub body: Vec<u8>,
 }
 
 /// Keeps a denial: `to` is one of refused, expired and withdrawn.
@@ -396,6 +430,20 @@ pub struct Prune {
     pub now: Timestamp,
     /// For the record.
     pub receipts: Vec<Entry>,
+}
+
+impl Settle {
+    //= PROFILE §5: only what certainly had no effect gives back what it drew
+    /// Whether what it drew may be given back.
+    pub(crate) fn may_refund(&self) -> Result<(), Rejected> {
+        match self.to {
+            _ if self.refund.is_empty() => Ok(()),
+            State::Failed | State::InputRequired => Ok(()),
+            _ => Err(Rejected::Malformed(
+                "an effect may have been, and is paid for",
+            )),
+        }
+    }
 }
 
 impl Prune {

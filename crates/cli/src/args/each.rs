@@ -87,6 +87,14 @@ pub(crate) struct Add {
 pub(crate) struct Mcp {
     /// The server, as named in the configuration
     pub(crate) name: String,
+    /// As a worker: what it was handed (`lychgate delegate`)
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "LYCHGATE_DELEGATION",
+        hide_env_values = true
+    )]
+    pub(crate) delegation: Option<PathBuf>,
 }
 
 /// `tour`

@@ -3,7 +3,7 @@
 use lychgate_core::display::escape;
 use lychgate_server::RelayFault;
 
-use super::Context;
+use super::{Context, delegate};
 use crate::args::Mcp;
 use crate::connection;
 use crate::outcome::Outcome;
@@ -14,8 +14,9 @@ pub(crate) fn run(args: &Mcp, context: &mut Context<'_>) -> Outcome {
         let message = format!("`{}` is no name of a server", escape(&args.name));
         return Err(crate::outcome::Stop::usage(message));
     }
+    let delegation = args.delegation.as_deref().map(delegate::read).transpose()?;
     let client = connection::connect(context)?;
-    lychgate_server::relay_stdio(client, &args.name).map_err(|fault| match fault {
+    lychgate_server::relay_stdio(client, &args.name, delegation).map_err(|fault| match fault {
         RelayFault::Client(fault) => connection::stop(fault),
         fault => connection::with_status(fault.status(), &fault),
     })

@@ -7,6 +7,8 @@ mod bench;
 mod canon;
 mod check;
 mod decide;
+mod delegate;
+mod envelopes;
 mod gate;
 mod generated;
 mod init;
@@ -21,7 +23,7 @@ mod ticket;
 mod verify;
 mod witness;
 
-use crate::args::{Cli, Command};
+use crate::args::{Cli, Command, DelegateVerb};
 use crate::outcome::{Outcome, Stop};
 use crate::places::{Places, absolute};
 use crate::terminal::Terminal;
@@ -56,6 +58,11 @@ pub(crate) fn run(cli: Cli, terminal: &mut Terminal) -> Outcome {
         Command::TourServer(args) => return crate::tour::server::run(args).map_err(Stop::fault),
         Command::Bench(args) => return bench::run(args, terminal),
         Command::Verify(args) => return verify::run(args, terminal),
+        Command::Delegate(args) => {
+            if let Some(DelegateVerb::Verify(args)) = &args.verb {
+                return delegate::verify(args, terminal);
+            }
+        }
         _ => {}
     }
     let places = Places::find(common.config.as_deref(), common.state_dir.as_deref())?;
@@ -71,6 +78,8 @@ pub(crate) fn run(cli: Cli, terminal: &mut Terminal) -> Outcome {
         Command::Pending(args) => pending::run(*args, context),
         Command::Approve(args) => decide::approve(args, context),
         Command::Deny(args) => decide::deny(args, context),
+        Command::Delegate(args) => delegate::run(args, context),
+        Command::Envelopes(args) => envelopes::run(args, context),
         Command::Acts(args) => acts::run(args, context),
         Command::Reconcile(args) => reconcile::run(args, context),
         Command::Apply(args) => apply::run(args, context),

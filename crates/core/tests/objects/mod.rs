@@ -2,6 +2,7 @@
 
 use lychgate_core::act::*;
 use lychgate_core::authority::*;
+use lychgate_core::delegation::*;
 use lychgate_core::evidence::*;
 use lychgate_core::id::*;
 use lychgate_core::receipt::*;
@@ -166,6 +167,7 @@ pub(crate) fn evidence() -> ValidationEvidence {
         retry_of: Some(ActId::from_bytes([5; 16])),
         continuation_digest: Some(digest("continuation")),
         approval_digest: Some(digest("approval")),
+        delegation_digest: Some(digest("chain")),
         issued_at: at(1),
         protector: Protector {
             protector_type: ProtectorType::SoftwareSignature,
@@ -180,11 +182,90 @@ pub(crate) fn minimal_evidence() -> ValidationEvidence {
         retry_of: None,
         continuation_digest: None,
         approval_digest: None,
+        delegation_digest: None,
         protector: Protector {
             mark: mark(),
             ..evidence().protector
         },
         ..evidence()
+    }
+}
+
+fn texts<T: TryFrom<Vec<String>>>(texts: &[&str]) -> T
+where
+    T::Error: std::fmt::Debug,
+{
+    T::try_from(texts.iter().map(|text| (*text).to_owned()).collect()).unwrap()
+}
+
+fn agent(name: &str) -> AgentName {
+    AgentName::try_from(name.to_owned()).unwrap()
+}
+
+/// A delegation with every member.
+pub(crate) fn delegation() -> Delegation {
+    let spend = |unit: &str, amount: &str| Spend {
+        unit: Name::try_from(unit.to_owned()).unwrap(),
+        amount: amount.parse().unwrap(),
+    };
+    Delegation {
+        version: Version::V1,
+        object_type: DelegationObject::AgentDelegation,
+        delegation_id: DelegationId::from_bytes([10; 16]),
+        parent_delegation_id: Some(DelegationId::from_bytes([9; 16])),
+        candidate_act_id: act_id(),
+        initiating_principal: act().initiating_principal,
+        parent_agent_id: agent("planner"),
+        child_agent_id: agent("worker"),
+        delegation_depth: 2,
+        grant: Grant {
+            tools: texts(&["maps", "search/web.find"]),
+            consequence_classes: ClassSet::of([
+                ConsequenceClass::Informational,
+                ConsequenceClass::DataDisclosure,
+            ])
+            .unwrap(),
+            destinations: Some(texts(&["root:work", "tool.example"])),
+            purposes: Some(texts(&["general"])),
+            further_depth: 1,
+            budget: Budget {
+                acts: Some(20),
+                high_risk_acts: Some(3),
+                rate: Some(Rate {
+                    acts: 10,
+                    window_ms: Window::try_from(60_000).unwrap(),
+                }),
+                spend: Some(vec![spend("EUR", "12.5"), spend("USD", "1000")]),
+            },
+        },
+        holder: HolderBinding {
+            uid: 1000,
+            secret_digest: digest("secret"),
+        },
+        policy_digest: digest("policy"),
+        epochs: Epochs {
+            policy_epoch: 3,
+            authority_epoch: 2,
+            revocation_epoch: 1,
+        },
+        issued_at: at(1),
+        expires_at: at(1800),
+        mark: mark(),
+    }
+}
+
+/// A delegation with required members only.
+pub(crate) fn minimal_delegation() -> Delegation {
+    Delegation {
+        parent_delegation_id: None,
+        initiating_principal: minimal_act().initiating_principal,
+        grant: Grant {
+            destinations: None,
+            purposes: None,
+            budget: Budget::default(),
+            ..delegation().grant
+        },
+        ..delegation()
     }
 }
 
@@ -310,6 +391,7 @@ pub(crate) fn receipt() -> Receipt {
             candidate_act_digest: Some(digest("act")),
             agent_id: "assistant-23".into(),
             delegation_depth: 1,
+            delegation_id: Some(DelegationId::from_bytes([10; 16])),
             tool_id: text("maps.search"),
             function_id: text("nearby"),
             consequence_class: Some(ConsequenceClass::DataDisclosure),

@@ -62,7 +62,10 @@ impl Contract {
         };
         let mut node = &self.schema;
         for token in pointer.split('/').skip(1) {
-            node = &node["properties"][token];
+            node = match token.parse::<usize>() {
+                Ok(_) => &node["items"],
+                Err(_) => &node["properties"][token],
+            };
             let reference = resolve(node);
             if !reference.is_empty() {
                 node = self.schema.pointer(&reference).unwrap();
@@ -91,6 +94,12 @@ pub(crate) fn contracts() -> Vec<Contract> {
             include_str!("../../../../schemas/finality-authority.schema.json"),
             &objects::authority(),
             &objects::minimal_authority(),
+        ),
+        Contract::new(
+            "agent-delegation",
+            include_str!("../../../../schemas/agent-delegation.schema.json"),
+            &objects::delegation(),
+            &objects::minimal_delegation(),
         ),
         Contract::new(
             "sink-verification",

@@ -11,9 +11,8 @@ use lychgate_store as store;
 use super::Claim;
 use super::show::{display_label, display_of, summary_label, summary_of};
 use crate::gate::{Gate, code_of};
-use crate::hold::{Found, HeldAct};
+use crate::hold::HeldAct;
 use crate::ped::{Escalated, Judgement, Verdict};
-use crate::receipts::part_of;
 
 /// Why a person is asked.
 #[derive(Clone, Copy, Debug)]
@@ -74,11 +73,9 @@ impl Gate {
         ticket: TicketId,
         awaited: store::Awaited,
     ) -> Result<(), Unasked> {
-        let resolved = held.found != Found::Unknown;
-        let part = part_of(&held.act, held.digest, &held.salt, resolved, held.vouched);
         let receipt = self
             .draft(ReceiptKind::Escalated, &held.current)
-            .act(part, State::Escalated)
+            .act(held.part(), State::Escalated)
             .code(Some(question.code))
             .predicates(judged.predicates)
             .policy(held.current.policy_digest)

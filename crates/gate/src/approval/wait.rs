@@ -12,7 +12,6 @@ use super::{Caller, Waited};
 use crate::gate::Gate;
 use crate::hold::HeldAct;
 use crate::ped::{Denied, Escalated};
-use crate::receipts::part_of;
 
 impl Gate {
     //= PROFILE §4: a caller who vanished while its act was held has withdrawn it
@@ -115,10 +114,9 @@ impl Gate {
             Code::ApprovalDenied => ReceiptKind::Denied,
             _ => ReceiptKind::Lapsed,
         };
-        let part = part_of(&held.act, held.digest, &held.salt, true, held.vouched);
         let draft = self
             .draft(kind, &held.current)
-            .act(part, to)
+            .act(held.part(), to)
             .code(Some(code))
             .policy(held.current.policy_digest)
             .ticket(Some(ticket))

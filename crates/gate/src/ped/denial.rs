@@ -10,9 +10,9 @@ use lychgate_store as store;
 
 use super::{Denied, Judgement};
 use crate::gate::Gate;
-use crate::hold::{Found, HeldAct};
+use crate::hold::HeldAct;
 use crate::observe::Door;
-use crate::receipts::{Draft, part_of, part_of_nothing};
+use crate::receipts::{Draft, part_of_nothing};
 use crate::session::Session;
 
 /// A denial in the making.
@@ -54,17 +54,16 @@ impl Gate {
         } = no;
         self.give_back(&held);
         held.session.denial_turn(self.now()).await;
-        let resolved = held.found != Found::Unknown;
-        let part = part_of(&held.act, held.digest, &held.salt, resolved, held.vouched);
         let draft = self
             .draft(ReceiptKind::Denied, &held.current)
-            .act(part, State::Refused)
+            .act(held.part(), State::Refused)
             .code(Some(code))
             .predicates(judged.predicates)
             .policy(held.current.policy_digest)
             .retry_of(held.predecessor.act())
             .ticket(held.escalated)
             .detail(why);
+        self.note_denial(&held.act.agent.agent_id).await;
         let act = held.act.candidate_act_id;
         let whose = match held.escalated {
             Some(_) => store::Whose::Existing(act),
@@ -167,10 +166,10 @@ impl Gate {
         };
         let now = self.now();
         let id = ActId::new(now, random);
-        let agent = current.applied.agent().id.clone();
+        let agent = session.agent(&current.applied.agent().id).to_owned();
         let draft = self
             .draft(ReceiptKind::Denied, &current)
-            .act(part_of_nothing(id, &agent), State::Refused)
+            .act(part_of_nothing(id, &agent, session), State::Refused)
             .code(Some(code))
             .policy(current.policy_digest)
             .detail(why);
@@ -183,6 +182,8 @@ impl Gate {
             destination: None,
             salt,
             agent,
+            depth: session.depth(),
+            delegation: session.delegation(),
             tool: Some(session.server().to_owned()),
             function: None,
             class: None,

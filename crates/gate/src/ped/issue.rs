@@ -14,6 +14,7 @@ use lychgate_core::{Code, Digest, Timestamp};
 use lychgate_store as store;
 
 use super::Allowed;
+use crate::envelope::Hot;
 use crate::gate::Gate;
 use crate::hold::HeldAct;
 use crate::sink::{Fresh, Origin, Presented};
@@ -38,7 +39,13 @@ impl Gate {
                     Ok(chain) => chain,
                     Err(code) => return Err(Box::new((held, code))),
                 };
+                let opening = match self.opening(&held, approval) {
+                    Ok(opening) => opening.map(Box::new),
+                    Err(code) => return Err(Box::new((held, code))),
+                };
                 let fresh = Fresh {
+                    opening,
+                    envelope: held.hot,
                     new_act: held.new_act(),
                     escalated: held.escalated.is_some(),
                     evidence_id: evidence.evidence_id,
@@ -50,6 +57,8 @@ impl Gate {
                     chain,
                     vouched: held.vouched,
                     salt: held.salt,
+                    revocation_subjects: held.revocation_subjects(),
+                    charges: held.charges.clone(),
                 };
                 let presented = Presented {
                     act: held.act.clone(),
@@ -102,7 +111,12 @@ impl Gate {
             tool_definition_digest: definition,
             retry_of: held.predecessor.act(),
             continuation_digest: held.continuation(),
-            approval_digest: approval.map(|approval| approval.subject),
+            approval_digest: match (approval, held.hot) {
+                (Some(approval), _) => Some(approval.subject),
+                (None, Hot::Under { approval, .. }) => approval,
+                (None, Hot::Cold | Hot::Strange(_)) => None,
+            },
+            delegation_digest: held.session.worker().map(|worker| worker.digest),
             issued_at: now,
             protector: Protector {
                 protector_type: ProtectorType::SoftwareSignature,

@@ -123,7 +123,8 @@ impl Gate {
     ///
     /// Every predicate is evaluated. Whatever the answer, it is committed before it is given: an ALLOW together with
     /// its consumption at the sink, a DENY or an ESCALATE here. When that commit fails the answer is a DENY.
-    pub async fn decide(self: &Arc<Self>, held: HeldAct) -> Verdict {
+    pub async fn decide(self: &Arc<Self>, mut held: HeldAct) -> Verdict {
+        held.hot = self.enter(&held).await;
         let judgement = self.judge(&held);
         match judgement.finding {
             Finding::Deny { code, why } => {

@@ -5,7 +5,9 @@ use lychgate_core::evidence::Predicates;
 use lychgate_policy::{Finding, Situation, allowlisted, judge, strictest};
 
 use super::Judgement;
-use crate::gate::{Gate, revocation_subjects};
+use crate::delegation::{is_connected, names_tool};
+use crate::envelope::Hot;
+use crate::gate::Gate;
 use crate::hold::{Found, HeldAct};
 use crate::receipts::source_of;
 
@@ -46,6 +48,7 @@ impl Gate {
         self.judge_state(held, &mut judging);
         self.judge_tool(held, &mut judging);
         judge_reach(held, &mut judging);
+        judging.note(self.judge_chain(held), |p| &mut p.agent_identity_valid);
         judge_standing(held, &mut judging);
         judge_policy(held, &mut judging);
         let limit = std::time::Duration::from_millis(held.current.applied.limits().decision);
@@ -128,7 +131,8 @@ impl Gate {
             "the revocation epoch moved",
         );
         judging.require(
-            !revocation_subjects(act)
+            !held
+                .revocation_subjects()
                 .iter()
                 .any(|subject| now.revoked.contains(subject)),
             |p| &mut p.revocation_state_valid,
@@ -162,13 +166,17 @@ impl Gate {
             );
         }
         judging.require(
-            server.is_some_and(|server| server.endpoint() == held.connected.endpoint),
+            server.is_some_and(|server| server.endpoint() == held.connected.endpoint)
+                || is_connected(held),
             |p| &mut p.tool_scope_valid,
             Code::ToolSubstitution,
             "the endpoint is not the configured one",
         );
         judging.require(
-            if held.session.is_own() {
+            if held.found == Found::Delegation {
+                // What it may hand on is the chain's to say.
+                is_connected(held)
+            } else if held.session.is_own() {
                 // The gate's own agent may call what the catalogue looks acts up with, and nothing else.
                 server.is_some_and(|server| server.reads_back(&held.act.tool.function_id))
             } else {
@@ -181,6 +189,12 @@ impl Gate {
             |p| &mut p.tool_scope_valid,
             Code::ToolNotAuthorized,
             "the allowlist does not name it",
+        );
+        judging.require(
+            names_tool(held),
+            |p| &mut p.tool_scope_valid,
+            Code::ToolNotAuthorized,
+            "the delegation does not name it",
         );
         judging.require(
             held.schema.is_none(),
@@ -204,15 +218,8 @@ fn judge_reach(held: &HeldAct, judging: &mut Judging) {
     }
 }
 
-/// Delegation depth, purpose.
+/// Purpose.
 fn judge_standing(held: &HeldAct, judging: &mut Judging) {
-    let applied = &held.current.applied;
-    judging.require(
-        held.act.agent.delegation_depth.unwrap_or(0) <= applied.agent().max_depth,
-        |p| &mut p.agent_identity_valid,
-        Code::DelegationExceeded,
-        "the delegation is deeper than allowed",
-    );
     if let Some(entry) = held.entry() {
         judging.require(
             entry.serves(&held.act.purpose.purpose_id),
@@ -231,6 +238,16 @@ fn judge_policy(held: &HeldAct, judging: &mut Judging) {
     //= MCP.md: `tasks/cancel` is receipted, never escalated
     if held.proposal.method == lychgate_intake::ActingMethod::TasksCancel {
         return;
+    }
+    match held.hot {
+        Hot::Cold => {}
+        //= draft §13: cached policy inside a fixed envelope
+        Hot::Under { .. } => return,
+        //= PROFILE §9: an anomaly escalates
+        Hot::Strange(why) => {
+            let code = Code::EnvelopeExceeded;
+            judging.note(Finding::Ask { code, why }, |p| &mut p.destination_valid);
+        }
     }
     let source = source_of(&held.act);
     let finding = strictest(&judge(&Situation {

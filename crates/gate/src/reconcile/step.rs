@@ -155,6 +155,7 @@ impl Gate {
             // Whoever called was told not to repeat it and waits for word: the next equal call brings it.
             undelivered: to == State::ReconciledEffect && row.twin.is_some(),
             code: None,
+            refund: Vec::new(),
             now: self.now(),
             receipts: vec![receipt],
         };
@@ -251,6 +252,7 @@ impl Gate {
             answer: None,
             undelivered: false,
             code: None,
+            refund: Vec::new(),
             now: self.now(),
             receipts: vec![receipt],
         }))

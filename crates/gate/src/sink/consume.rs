@@ -16,6 +16,7 @@ use super::permit::Permit;
 use super::verify::{CheckList, Verified, phrase};
 use super::{Dispatched, LiveInvocation, Origin, Presented, SinkRefusal};
 use crate::current::Current;
+use crate::envelope::Hot;
 use crate::gate::Gate;
 use crate::receipts::{Facts, part_of};
 
@@ -54,6 +55,11 @@ impl Gate {
             .await
         {
             Ok(store::Committed::Done(_)) => {
+                if let Origin::Fresh(fresh) = presented.origin
+                    && let Some(opening) = fresh.opening
+                {
+                    self.envelopes().open(*opening);
+                }
                 let lifetime = Duration::from_millis(current.applied.limits().permit);
                 let permit = Permit::after_commit(effect, facts, lifetime);
                 let checks = verified.checks.0;
@@ -115,7 +121,14 @@ impl Gate {
         let act = &presented.act;
         let mut facts = match &presented.origin {
             Origin::Fresh(fresh) => Facts {
-                part: part_of(act, verified.act_digest, &fresh.salt, true, fresh.vouched),
+                part: part_of(
+                    act,
+                    verified.act_digest,
+                    &fresh.salt,
+                    true,
+                    fresh.vouched,
+                    fresh.new_act.delegation,
+                ),
                 authority: None,
                 effect: None,
                 idempotency_key: None,
@@ -123,6 +136,7 @@ impl Gate {
                 attempt: Some(fresh.chain.attempt),
                 ticket: fresh.approval.map(|approval| approval.ticket),
                 watched: fresh.new_act.twin.is_some(),
+                refund: fresh.charges.refunds(self.now()),
             },
             Origin::Stored => {
                 let row = self.row(act.candidate_act_id)?;
@@ -157,11 +171,20 @@ impl Gate {
             .policy(current.policy_digest)
             .signed(digests.authority, digests.verification);
         let (mut issue, mut approval) = (None, None);
+        let mut revocation_subjects = Vec::new();
+        let mut charges = Vec::new();
+        let mut opening = None;
         if let Origin::Fresh(fresh) = &presented.origin {
             draft = draft
                 .predicates(fresh.predicates)
                 .evidence(fresh.evidence_id, digest(&fresh.evidence.leaf)?);
             approval = fresh.approval;
+            revocation_subjects.clone_from(&fresh.revocation_subjects);
+            charges.clone_from(&fresh.charges.all);
+            opening = fresh.opening.as_deref();
+            if let Hot::Under { id, .. } = fresh.envelope {
+                draft = draft.detail(format!("envelope:{id}"));
+            }
             issue = Some(store::Issue {
                 act: fresh.new_act.clone(),
                 grant,
@@ -169,7 +192,13 @@ impl Gate {
                 receipts: Vec::new(),
             });
         }
-        let receipt = draft.entry().map_err(|_| Code::FailClosed)?;
+        if revocation_subjects.is_empty() {
+            revocation_subjects = crate::gate::revocation_subjects(act);
+        }
+        let mut receipts = vec![draft.entry().map_err(|_| Code::FailClosed)?];
+        if let Some(opening) = opening {
+            receipts.push(self.opened_entry(opening, current)?);
+        }
         Ok(store::Dispatch {
             issue,
             act: act.candidate_act_id,
@@ -178,14 +207,15 @@ impl Gate {
             nonce: grant.nonce,
             expected_epochs: current.epochs,
             policy_digest: current.policy_digest,
-            revocation_subjects: crate::gate::revocation_subjects(act),
+            revocation_subjects,
+            charges,
             effect,
             idempotency_key: facts.idempotency_key.clone(),
             approval,
             read_back: None,
             said: None,
             now,
-            receipts: vec![receipt],
+            receipts,
         })
     }
 

@@ -22,6 +22,8 @@ use lychgate_store as store;
 
 pub use self::objects::Objects;
 pub use self::permit::{Attempt, Begun, Effect, End, NotSent, Permit, Unknown};
+use crate::delegation::Charges;
+use crate::envelope::{Hot, Opening};
 use crate::gate::Gate;
 use crate::ped::Chain;
 
@@ -38,6 +40,14 @@ impl FinalitySink {
         Self {
             id: format!("mcp:{server}"),
             sink_type: SinkType::ToolDispatch,
+        }
+    }
+
+    /// A sink of the gate's own.
+    pub(crate) fn internal(id: &str, sink_type: SinkType) -> Self {
+        Self {
+            id: id.to_owned(),
+            sink_type,
         }
     }
 
@@ -111,6 +121,14 @@ pub(crate) struct Fresh {
     pub(crate) chain: Chain,
     pub(crate) vouched: bool,
     pub(crate) salt: Salt,
+    /// What must not be revoked.
+    pub(crate) revocation_subjects: Vec<String>,
+    /// What it draws on budgets.
+    pub(crate) charges: Charges,
+    /// The envelope it goes by.
+    pub(crate) envelope: Hot,
+    /// The envelope it opens.
+    pub(crate) opening: Option<Box<Opening>>,
 }
 
 impl Presented {

@@ -70,6 +70,10 @@ impl Gate {
         let Ok(digest) = act.digest() else {
             return Code::FailClosed;
         };
+        let delegation = match &presented.origin {
+            Origin::Fresh(fresh) => fresh.new_act.delegation,
+            Origin::Stored => None,
+        };
         let (salt, vouched, ticket): (Salt, bool, Option<TicketId>) = match &presented.origin {
             Origin::Fresh(fresh) => (
                 fresh.salt,
@@ -81,9 +85,10 @@ impl Gate {
                 Err(code) => return code,
             },
         };
+        let part = part_of(act, digest, &salt, true, vouched, delegation);
         let draft = self
             .draft(ReceiptKind::Denied, current)
-            .act(part_of(act, digest, &salt, true, vouched), State::Refused)
+            .act(part, State::Refused)
             .code(Some(code))
             .policy(current.policy_digest)
             .ticket(ticket)

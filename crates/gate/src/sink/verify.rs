@@ -70,6 +70,7 @@ impl CheckList {
             }
             | Rejected::Revoked { .. } => &mut self.0.revocation_epoch,
             Rejected::EpochMismatch { .. } => &mut self.0.policy_epoch,
+            // A budget that is used up is not a check of its own: the authority is not consumed.
             _ => &mut self.0.consumption_state,
         };
         *place = Check::Failed;
@@ -350,6 +351,7 @@ pub(super) fn phrase(why: &Rejected) -> &'static str {
         Rejected::EpochMismatch { .. } => "an epoch moved between allow and consume",
         Rejected::Revoked { .. } => "something the act needs was revoked between allow and consume",
         Rejected::TicketConsumed => "the approval was used before",
+        Rejected::OverBudget { .. } => "a budget was used up between allow and consume",
         _ => "the act's state does not allow it",
     }
 }

@@ -132,6 +132,8 @@ impl Kit {
             destination: None,
             salt: lychgate_core::receipt::Salt([1; 16]),
             agent: act.agent.agent_id.clone(),
+            depth: 0,
+            delegation: None,
             tool: None,
             function: None,
             class: Some(act.consequence_class),

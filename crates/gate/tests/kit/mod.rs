@@ -14,6 +14,7 @@ pub mod catalogue;
 mod live;
 mod outside;
 mod person;
+pub mod workers;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;

@@ -226,11 +226,15 @@ impl Examiner {
             return;
         }
         let depths = self.question.depths.iter();
-        let applied = |policy| depths.clone().find(|(digest, _)| *digest == policy);
+        let stated = |policy| self.depths.get(&policy).copied();
+        let applied = |policy| {
+            let known = depths.clone().find(|(digest, _)| *digest == policy);
+            known.map(|(_, depth)| *depth).or_else(|| stated(policy))
+        };
         let limit = self
             .question
             .max_depth
-            .or_else(|| Some(applied(receipt.policy_digest?)?.1));
+            .or_else(|| applied(receipt.policy_digest?));
         match limit {
             Some(limit) if depth > limit => {
                 self.list_inside(place, Breach::TooDeep, Some(part), &[place.index]);

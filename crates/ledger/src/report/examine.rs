@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use lychgate_core::id::{ActId, GateId};
 use lychgate_core::json::{self, Limits};
 use lychgate_core::receipt::{ActPart, Receipt, ReceiptKind};
-use lychgate_core::{Code, State, Timestamp};
+use lychgate_core::{Code, Digest, State, Timestamp};
 
 use super::acts::{Acts, Known, Name, Names};
 use super::counts::{Accepted, Counts, Doubt, Doubts, Starts};
 use super::people::{Ended, Tickets};
 use super::timeline::{Gap, Timeline};
 use super::violation::{Breach, Test, Violation};
-use super::{MOST_LISTED, Question, Report, Verdict, Verdicts};
+use super::{MAX_DEPTH, MOST_LISTED, Question, Report, Verdict, Verdicts};
 
 /// Takes the records one after another. Whether they are the log's is [`crate::Auditor`]'s to say.
 #[derive(Clone, Debug)]
@@ -25,6 +25,8 @@ pub struct Examiner {
     pub(super) doubts: Doubts,
     pub(super) in_doubt: HashMap<ActId, Doubt>,
     pub(super) timeline: Timeline,
+    // The deepest delegation that each configuration permits, as the record says.
+    pub(super) depths: HashMap<Digest, u32>,
     // The newest denial for a mismatch, by agent and function.
     pub(super) mismatched: HashMap<(Name, Name), u64>,
     violations: Vec<Violation>,
@@ -62,6 +64,7 @@ impl Examiner {
             doubts: Doubts::default(),
             in_doubt: HashMap::new(),
             timeline: Timeline::default(),
+            depths: HashMap::new(),
             mismatched: HashMap::new(),
             violations: Vec::new(),
             violated: [0; 3],
@@ -126,6 +129,7 @@ impl Examiner {
                 self.starts.stopped += u64::from(inside);
                 self.stopped = Some(at);
             }
+            (None, ReceiptKind::Applied) => self.applied(receipt),
             (None, ReceiptKind::AnchorAccepted) => self.accept(place, receipt),
             (None, ReceiptKind::Approved) => self.decided(place, receipt, Ended::Approved),
             (None, ReceiptKind::Disapproved) => self.decided(place, receipt, Ended::Denied),
@@ -162,6 +166,18 @@ impl Examiner {
                 let function = self.names.text(known.function).map(str::to_owned);
                 self.list_of(place, Breach::NeverSettled, act, function, &records);
             }
+        }
+    }
+
+    fn applied(&mut self, receipt: &Receipt) {
+        let detail = receipt.detail.as_deref().unwrap_or_default();
+        let depth = detail
+            .strip_prefix(MAX_DEPTH)
+            .and_then(|depth| depth.parse().ok());
+        if let (Some(policy), Some(depth)) = (receipt.policy_digest, depth)
+            && self.depths.len() < MOST_LISTED
+        {
+            self.depths.insert(policy, depth);
         }
     }
 

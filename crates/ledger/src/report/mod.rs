@@ -120,5 +120,7 @@ impl Report {
 pub const WINDOW: std::time::Duration = std::time::Duration::from_secs(3600);
 /// The most of any one thing that is listed; all of it is counted.
 pub const MOST_LISTED: usize = 100_000;
+/// What the gate's `applied` receipts say in their `detail`: the deepest delegation that the configuration permits.
+pub const MAX_DEPTH: &str = "max_depth:";
 /// The gate's phrase, in the `detail` of an outcome, for a late answer that contradicts the verdict on its act.
 pub const CONTRADICTS: &str = "a late answer contradicts the reconciliation";

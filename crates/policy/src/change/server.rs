@@ -190,6 +190,16 @@ fn tool(
         list,
     );
     roles(what, old, new, list);
+    list.doubt(
+        &format!("{what}: unit of its amounts"),
+        &old.unit,
+        &new.unit,
+    );
+    match (&old.envelope, &new.envelope) {
+        (one, other) if one == other => {}
+        (Some(_), None) => list.narrows(format!("{what}: no envelope any more")),
+        _ => list.widens(format!("{what}: its envelope changes")),
+    }
     purposes(what, old, new, list);
     aliases(what, old, new, list);
     list.switch(

@@ -70,6 +70,10 @@ pub(super) fn entries(name: &str, server: &ServerModel, model: &Model, found: &m
         if !tool.aliases.is_empty() {
             found.push(entry.problem(&["aliases"], "a method has no aliases"));
         }
+        if tool.envelope.is_some() {
+            let message = "a method has no `envelope`: only tools have";
+            found.push(entry.problem(&["envelope"], message));
+        }
         if tool.read_back.is_some() {
             let message = "a method has no `read_back`: only tools are looked up";
             found.push(entry.problem(&["read_back"], message));
@@ -134,6 +138,15 @@ impl Entry<'_> {
         }
         for pointer in self.tool.roles.keys() {
             self.pointer(&["roles", pointer], pointer, found);
+        }
+        let problem = |keys: &[&str], message| self.problem(keys, message);
+        crate::envelope::check(self.tool, problem, found);
+        if let Some(unit) = &self.tool.unit {
+            if !crate::delegation::is_unit(unit) {
+                found.push(self.problem(&["unit"], crate::delegation::not_a_unit(unit)));
+            } else if unit.starts_with('/') {
+                self.pointer(&["unit"], unit, found);
+            }
         }
         if let Some(rule) = &self.tool.destination {
             self.rule("destination", rule, found);

@@ -96,6 +96,8 @@ fn entry(reader: &mut Reader<'_>, section: &Section<'_, '_>) -> ToolModel {
         destination: rule(reader, section, "destination"),
         recipient: rule(reader, section, "recipient"),
         roles,
+        unit: reader.text(section, "unit"),
+        envelope: super::delegation::envelope(reader, section),
         purposes: reader.list(section, "purposes").unwrap_or_default(),
         aliases: reader.list(section, "aliases").unwrap_or_default(),
         irreversible: reader.flag(section, "irreversible").unwrap_or(false),
@@ -158,13 +160,15 @@ const SERVER_KEYS: [&str; 12] = [
     "methods",
 ];
 
-const TOOL_KEYS: [&str; 16] = [
+const TOOL_KEYS: [&str; 18] = [
     "definition",
     "class",
     "act_type",
     "destination",
     "recipient",
     "roles",
+    "unit",
+    "envelope",
     "purposes",
     "aliases",
     "irreversible",

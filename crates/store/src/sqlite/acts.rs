@@ -2,7 +2,7 @@
 
 use lychgate_core::act::SourceType;
 use lychgate_core::code::Code;
-use lychgate_core::id::{ActId, AuthorityId, EffectId, HolderId, Nonce, TicketId};
+use lychgate_core::id::{ActId, AuthorityId, DelegationId, EffectId, HolderId, Nonce, TicketId};
 use lychgate_core::{Epochs, State, Timestamp};
 use rusqlite::{Connection, params};
 
@@ -102,6 +102,8 @@ pub(super) fn insert(
         act.destination,
         act.salt.0,
         act.agent,
+        act.depth,
+        act.delegation.as_ref().map(DelegationId::as_bytes),
         act.tool,
         act.function,
         act.class.and_then(class_number),
@@ -309,9 +311,9 @@ pub(super) const WAITING: i64 = 2;
 const INSERT: &str = "
 INSERT INTO acts (
     id, state, open, created_at, updated_at, twin, act_digest, arguments_digest, destination, salt,
-    agent, tool, function, class, source, vouched, retry_of, authority, holder, nonce, expires_at,
+    agent, depth, delegation, tool, function, class, source, vouched, retry_of, authority, holder, nonce, expires_at,
     policy_epoch, authority_epoch, revocation_epoch, policy_digest, effect, idempotency_key,
     ticket, code, answered_by, said, contradicted, undelivered)
 VALUES (
     ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21,
-    ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, 0, 0)";
+    ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, 0, 0)";

@@ -10,13 +10,14 @@ use lychgate_core::id::ActId;
 use lychgate_core::{State, Timestamp};
 use rusqlite::{Connection, params};
 
+use super::accounts;
 use super::acts::{self, Move, Sealed};
 use super::column::{Fault, Stop, int, millis};
 use super::head::{Head, advance};
 use super::{dispatch, tickets};
 use crate::outcome::{Done, Rejected};
 use crate::txn::{
-    Apply, Contradict, Deliver, Lapse, Prune, Refuse, Revoke, Rotate, Settle, Txn, Whose,
+    Apply, Contradict, Delegate, Deliver, Lapse, Prune, Refuse, Revoke, Rotate, Settle, Txn, Whose,
 };
 
 /// One transaction.
@@ -29,6 +30,7 @@ pub(super) fn transaction(
         Txn::Issue(txn) => dispatch::issue(connection, head, txn),
         Txn::Dispatch(txn) => dispatch::dispatch(connection, head, txn),
         Txn::Settle(txn) => settle(connection, head, txn),
+        Txn::Delegate(txn) => delegate(connection, head, txn),
         Txn::Refuse(txn) => refuse(connection, head, txn),
         Txn::Escalate(txn) => tickets::escalate(connection, head, txn),
         Txn::Decide(txn) => tickets::decide(connection, head, txn),
@@ -60,6 +62,8 @@ fn settle(connection: &Connection, head: &mut Head, txn: &Settle) -> Result<Done
             | State::ReconciledNoEffect
     );
     let from = step(connection, txn.act, txn.to, outcome)?;
+    txn.may_refund()?;
+    let refunds = accounts::refund(connection, &txn.refund)?;
     let moved = Move {
         from,
         to: txn.to,
@@ -77,7 +81,22 @@ fn settle(connection: &Connection, head: &mut Head, txn: &Settle) -> Result<Done
     if txn.to != State::Indeterminate {
         acts::unseal(connection, txn.act, Sealed::ReadBack)?;
     }
+    accounts::save(connection, &refunds)?;
     head.finish(connection, txn.now, &[&txn.receipts])
+}
+
+fn delegate(connection: &Connection, head: &mut Head, txn: &Delegate) -> Result<Done, Stop> {
+    if accounts::made(connection, txn.new.id)? {
+        return Err(Rejected::SeenDelegation.into());
+    }
+    if txn.settle.to != State::Effected {
+        return Err(Rejected::Malformed("only an effect makes a delegation").into());
+    }
+    let now = head.at(txn.settle.now);
+    // It compares before it writes; after it nothing can be rejected any more.
+    let done = settle(connection, head, &txn.settle)?;
+    accounts::make(connection, txn.settle.act, &txn.new, now)?;
+    Ok(done)
 }
 
 fn refuse(connection: &Connection, head: &mut Head, txn: &Refuse) -> Result<Done, Stop> {

@@ -4,6 +4,7 @@ use lychgate_core::id::Nonce;
 use lychgate_core::{Epochs, State, Timestamp};
 use rusqlite::Connection;
 
+use super::accounts;
 use super::acts::{self, First, Sealed, Standing};
 use super::column::{Stop, int};
 use super::head::Head;
@@ -56,6 +57,7 @@ pub(super) fn dispatch(
         ),
     };
     may_dispatch(connection, head, txn, &standing, now)?;
+    let draws = accounts::draw(connection, &txn.charges, now)?;
 
     let said = match &txn.said {
         Some(said) => Some(head.batches.keep(connection, said)?),
@@ -81,6 +83,7 @@ pub(super) fn dispatch(
         (None, _) => acts::dispatch(connection, head, txn.act, now, &first)?,
     }
     acts::use_nonce(connection, txn.nonce)?;
+    accounts::save(connection, &draws)?;
     if let Some(approval) = &txn.approval {
         tickets::consume(connection, approval.ticket, txn.act)?;
     }

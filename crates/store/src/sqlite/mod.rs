@@ -4,6 +4,7 @@
 //! While the disk has one group the next is worked on ([`sync`]); nobody is answered before his group is on the disk. Reads go over connections of their own that cannot write. The gate's lock keeps a second process
 //! away; should one come nevertheless, each group reads the head anew and takes SQLite's write lock, so the rules hold.
 
+mod accounts;
 mod acts;
 mod apply;
 mod column;
@@ -22,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use lychgate_core::id::{ActId, TicketId};
+use lychgate_core::id::{ActId, DelegationId, TicketId};
 use lychgate_core::{Digest, Timestamp};
 use lychgate_ledger::{Frontier, Hash};
 use rusqlite::Connection;
@@ -32,13 +33,14 @@ use self::column::Fault;
 use self::read::Readers;
 use self::tree::Tree;
 use self::writer::Shared;
+use crate::budget::{Account, Drawn};
 use crate::contract::{Pending, Store};
 use crate::ledger::GroupSigner;
 use crate::meter::Load;
 use crate::outcome::StoreFault;
 use crate::row::{
-    ActQuery, ActRow, AppliedRow, Counts, HeadRow, ProtectedState, RecordRow, Revocation, SaidRow,
-    TicketRow, TicketState,
+    ActQuery, ActRow, AppliedRow, Counts, DelegationRow, HeadRow, ProtectedState, RecordRow,
+    Revocation, SaidRow, TicketRow, TicketState,
 };
 use crate::txn::Txn;
 
@@ -202,6 +204,18 @@ impl Store for SqliteStore {
 
     fn revocations(&self) -> Result<Vec<Revocation>, StoreFault> {
         self.read(read::revocations)
+    }
+
+    fn account(&self, account: Account) -> Result<Option<Drawn>, StoreFault> {
+        self.read(|connection| accounts::read_whole(connection, account))
+    }
+
+    fn delegation(&self, id: DelegationId) -> Result<Option<DelegationRow>, StoreFault> {
+        self.read(|connection| accounts::delegation(connection, id))
+    }
+
+    fn delegations(&self, limit: usize) -> Result<Vec<DelegationRow>, StoreFault> {
+        self.read(|connection| accounts::delegations(connection, limit))
     }
 
     fn record(&self, from: u64, limit: usize) -> Result<Vec<RecordRow>, StoreFault> {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use lychgate_core::id::{ActId, EffectId, TicketId};
+use lychgate_core::id::{ActId, DelegationId, EffectId, TicketId};
 use lychgate_core::receipt::Salt;
 use lychgate_core::signed::KeyId;
 use lychgate_core::{Digest, State, Timestamp};
@@ -294,6 +294,8 @@ fn act_row(columns: &Columns<'_, '_>) -> Result<ActRow, Fault> {
         destination: columns.get("destination")?,
         salt: Salt(columns.get("salt")?),
         agent: columns.get("agent")?,
+        depth: columns.get("depth")?,
+        delegation: columns.id_some("delegation", DelegationId::from_bytes)?,
         tool: columns.get("tool")?,
         function: columns.get("function")?,
         class: columns.class_some("class")?,

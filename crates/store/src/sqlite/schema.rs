@@ -5,7 +5,7 @@
 pub(super) const APPLICATION_ID: i64 = 0x4c79_6368;
 
 /// The version of everything below.
-pub(super) const VERSION: i64 = 4;
+pub(super) const VERSION: i64 = 5;
 
 /// Makes an empty file ours.
 pub(super) const CREATE: &str = "
@@ -44,6 +44,8 @@ CREATE TABLE acts (
     destination      BLOB,
     salt             BLOB    NOT NULL,
     agent            TEXT    NOT NULL,
+    depth            INTEGER NOT NULL,
+    delegation       BLOB,
     tool             TEXT,
     function         TEXT,
     class            INTEGER,
@@ -122,6 +124,33 @@ CREATE TABLE tickets (
 -- Pending, or approved and unused; few at any time.
 CREATE INDEX tickets_live ON tickets (live) WHERE live IS NOT NULL;
 CREATE INDEX tickets_subject ON tickets (subject, id) WHERE live IS NOT NULL;
+
+-- What acts drew on budgets. Keys are ids of delegations, which grow, and zeros for the agent itself. `counts`: acts in
+-- the slot `slot` of `slot_ms` and in eight before it, four bytes each.
+CREATE TABLE accounts (
+    id        BLOB PRIMARY KEY,
+    began     INTEGER NOT NULL,
+    acts      INTEGER NOT NULL,
+    high_risk INTEGER NOT NULL,
+    slot_ms   INTEGER NOT NULL,
+    slot      INTEGER NOT NULL,
+    counts    BLOB    NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE spent (
+    account BLOB NOT NULL,
+    unit    TEXT NOT NULL,
+    amount  BLOB NOT NULL,
+    PRIMARY KEY (account, unit)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE delegations (
+    id         BLOB PRIMARY KEY,
+    act        BLOB    NOT NULL,
+    made_at    INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL,
+    body       BLOB    NOT NULL
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE revoked (
     subject TEXT PRIMARY KEY,

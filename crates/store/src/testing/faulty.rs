@@ -2,11 +2,12 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use lychgate_core::id::{ActId, TicketId};
+use lychgate_core::id::{ActId, DelegationId, TicketId};
 use lychgate_core::{Digest, Timestamp};
 use lychgate_ledger::{Frontier, Hash};
 use tokio::sync::watch;
 
+use crate::budget::{Account, Drawn};
 use crate::contract::Answer;
 use crate::outcome::StoreFault;
 use crate::row::*;
@@ -185,6 +186,18 @@ impl<S: Store> Store for FaultyStore<S> {
 
     fn revocations(&self) -> Result<Vec<Revocation>, StoreFault> {
         self.read(S::revocations)
+    }
+
+    fn account(&self, account: Account) -> Result<Option<Drawn>, StoreFault> {
+        self.read(|inner| inner.account(account))
+    }
+
+    fn delegation(&self, id: DelegationId) -> Result<Option<DelegationRow>, StoreFault> {
+        self.read(|inner| inner.delegation(id))
+    }
+
+    fn delegations(&self, limit: usize) -> Result<Vec<DelegationRow>, StoreFault> {
+        self.read(|inner| inner.delegations(limit))
     }
 
     fn record(&self, from: u64, limit: usize) -> Result<Vec<RecordRow>, StoreFault> {

@@ -1,7 +1,7 @@
 //! Small acts, tickets and transactions, numbered.
 
 use lychgate_core::act::SourceType;
-use lychgate_core::id::{ActId, AuthorityId, EffectId, HolderId, Nonce, TicketId};
+use lychgate_core::id::{ActId, AuthorityId, DelegationId, EffectId, HolderId, Nonce, TicketId};
 use lychgate_core::receipt::Salt;
 use lychgate_core::signed::KeyId;
 use lychgate_core::{Code, ConsequenceClass, Digest, Epochs, State, Timestamp};
@@ -11,6 +11,9 @@ use std::sync::Arc;
 use lychgate_keys::SigningKey;
 use lychgate_ledger::{Checkpoint, Hash, KeyName, SignedCheckpoint, VerifierKey};
 
+use lychgate_core::delegation::Budget;
+
+use crate::budget::{Account, Charge};
 use crate::ledger::{GroupSigner, SignRefused, Signatory};
 use crate::row::Grant;
 use crate::txn::*;
@@ -37,6 +40,10 @@ pub fn authority(n: u64) -> AuthorityId {
 
 pub fn holder(n: u64) -> HolderId {
     HolderId::from_bytes(bytes(n))
+}
+
+pub fn delegation(n: u64) -> DelegationId {
+    DelegationId::from_bytes(bytes(n))
 }
 
 pub fn ticket(n: u64) -> TicketId {
@@ -113,6 +120,8 @@ pub fn new_act(n: u64) -> NewAct {
         destination: Some(b"files:notes, sealed".to_vec()),
         salt: Salt(bytes(n)),
         agent: "local-agent".to_owned(),
+        depth: 1,
+        delegation: Some(delegation(7)),
         tool: Some("fs".to_owned()),
         function: Some("write".to_owned()),
         class: Some(ConsequenceClass::PersistentStateChange),
@@ -159,6 +168,7 @@ pub fn consume(n: u64) -> Dispatch {
         expected_epochs: grant.epochs,
         policy_digest: grant.policy_digest,
         revocation_subjects: vec!["server:fs".to_owned()],
+        charges: Vec::new(),
         effect: EffectId::from_bytes(bytes(n)),
         idempotency_key: Some(format!("key {n}")),
         approval: None,
@@ -188,6 +198,7 @@ pub fn settle(n: u64, to: State) -> Settle {
         answer: Some(b"answer".to_vec()),
         undelivered: true,
         code: None,
+        refund: Vec::new(),
         now: at(3),
         receipts: vec![entry(&format!("outcome {n}"))],
     }
@@ -277,6 +288,29 @@ pub fn contradict(n: u64) -> Contradict {
         now: at(4),
         receipts: vec![entry(&format!("contradicted {n}"))],
     }
+}
+
+/// What an act draws on an account with these limits.
+pub fn charge(account: Account, limits: Budget) -> Charge {
+    Charge {
+        account,
+        limits,
+        every: None,
+        high_risk: true,
+        spend: Some(("EUR".to_owned(), "0.1".parse().unwrap())),
+    }
+}
+
+/// Act `n` makes delegation `n`.
+pub fn delegate(n: u64) -> Txn {
+    Txn::Delegate(Box::new(Delegate {
+        settle: settle(n, State::Effected),
+        new: NewDelegation {
+            id: delegation(n),
+            expires_at: at(60_000),
+            body: b"signed".to_vec(),
+        },
+    }))
 }
 
 /// Commits, and must be allowed to.

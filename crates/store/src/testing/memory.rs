@@ -4,13 +4,15 @@
 
 use std::sync::{Arc, Mutex};
 
-use lychgate_core::id::{ActId, TicketId};
+use lychgate_core::id::{ActId, DelegationId, TicketId};
 use lychgate_core::{Digest, State, Timestamp};
 use lychgate_ledger::{Frontier, Hash};
 use tokio::sync::watch;
 
 use super::Place;
+use super::purse::Purse;
 use super::world::World;
+use crate::budget::{Account, Drawn};
 use crate::outcome::{Committed, StoreFault};
 use crate::row::*;
 use crate::txn::Txn;
@@ -162,6 +164,26 @@ impl Store for MemoryStore {
             at: *at,
         };
         self.look(|world| world.revoked.iter().map(row).collect())
+    }
+
+    fn account(&self, account: Account) -> Result<Option<Drawn>, StoreFault> {
+        self.look(|world| world.purses.get(&account).map(Purse::drawn))
+    }
+
+    fn delegation(&self, id: DelegationId) -> Result<Option<DelegationRow>, StoreFault> {
+        self.look(|world| world.delegations.get(&id).cloned())
+    }
+
+    fn delegations(&self, limit: usize) -> Result<Vec<DelegationRow>, StoreFault> {
+        self.look(|world| {
+            world
+                .delegations
+                .values()
+                .rev()
+                .take(limit)
+                .cloned()
+                .collect()
+        })
     }
 
     fn record(&self, from: u64, limit: usize) -> Result<Vec<RecordRow>, StoreFault> {

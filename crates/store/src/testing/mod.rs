@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 pub mod answers;
+pub mod budgets;
 pub mod escalation;
 mod faulty;
 pub mod heads;
@@ -14,6 +15,7 @@ pub mod make;
 mod memory;
 pub mod model;
 pub mod once;
+mod purse;
 pub mod steps;
 mod world;
 
@@ -60,6 +62,13 @@ macro_rules! conformance {
             steps::the_record_keeps_order_and_leaves,
             steps::a_configuration_replaces_the_one_it_was_made_from,
             steps::revoking_moves_the_epoch_and_can_be_taken_back,
+            budgets::an_act_draws_on_every_account_or_on_none,
+            budgets::sixty_four_race_for_one_budget,
+            budgets::what_had_no_effect_is_given_back_and_nothing_else,
+            budgets::no_stretch_of_time_has_more_acts_than_the_rate,
+            budgets::value_is_counted_exactly,
+            budgets::a_period_begins_anew,
+            budgets::a_delegation_is_made_with_its_act_and_once,
             answers::a_delivered_answer_is_gone,
             answers::open_acts_are_what_equal_calls_are_held_against,
             answers::an_answer_can_be_forgotten_while_the_act_stays_open,

@@ -8,6 +8,9 @@ use proptest::test_runner::{Config, TestRunner};
 
 use super::make::*;
 use super::{MemoryStore, Place};
+use lychgate_core::delegation::{Budget, Name, Rate, Spend, Window};
+
+use crate::budget::{Account, Charge, Drawn, Refund};
 use crate::row::*;
 use crate::txn::*;
 use crate::{ActQuery, Store};
@@ -26,6 +29,8 @@ pub struct Dump {
     applied: Option<AppliedRow>,
     revoked: Vec<Revocation>,
     record: Vec<RecordRow>,
+    accounts: Vec<Option<Drawn>>,
+    delegations: Vec<DelegationRow>,
 }
 
 /// Reads everything.
@@ -55,6 +60,10 @@ pub fn dump(store: &dyn Store) -> Dump {
         applied: store.applied().unwrap(),
         revoked: store.revocations().unwrap(),
         record: store.record(0, usize::MAX).unwrap(),
+        accounts: ACCOUNTS
+            .map(|account| store.account(account()).unwrap())
+            .to_vec(),
+        delegations: store.delegations(usize::MAX).unwrap(),
     }
 }
 
@@ -91,6 +100,13 @@ pub fn any_history_is_as_the_model_says(make: &mut dyn FnMut() -> Box<dyn Place>
         .unwrap();
 }
 
+/// The accounts that histories draw on.
+const ACCOUNTS: [fn() -> Account; 3] = [
+    || Account::Agent,
+    || Account::Delegation(delegation(1)),
+    || Account::Delegation(delegation(2)),
+];
+
 type Expected = (crate::Pending, Result<crate::Committed, crate::StoreFault>);
 
 fn compare(waiting: &mut Vec<Expected>) -> Result<(), TestCaseError> {
@@ -106,6 +122,7 @@ enum Kind {
     Consume,
     Dispatch,
     Settle,
+    Delegate,
     Refuse,
     RefuseExisting,
     Escalate,
@@ -122,7 +139,7 @@ enum Kind {
 }
 
 /// How often each kind comes, of a hundred.
-const WEIGHTS: [(u32, Kind); 17] = [
+const WEIGHTS: [(u32, Kind); 18] = [
     (10, Kind::Issue),
     (10, Kind::Consume),
     (17, Kind::Dispatch),
@@ -133,6 +150,7 @@ const WEIGHTS: [(u32, Kind); 17] = [
     (3, Kind::Join),
     (8, Kind::Decide),
     (3, Kind::Lapse),
+    (2, Kind::Delegate),
     (2, Kind::Forget),
     (4, Kind::Deliver),
     (1, Kind::Contradict),
@@ -213,7 +231,15 @@ impl Step {
             }),
             Kind::Consume => boxed(self.consume(&world, now, receipts)),
             Kind::Dispatch => boxed(self.dispatch(n, &world, now, receipts)),
-            Kind::Settle => self.settle(&world, now, receipts),
+            Kind::Settle => Txn::Settle(self.settle(&world, now, receipts)),
+            Kind::Delegate => Txn::Delegate(Box::new(Delegate {
+                settle: self.settle(&world, now, receipts),
+                new: NewDelegation {
+                    id: delegation(if self.apt { 100 + n } else { self.act }),
+                    expires_at: at(n),
+                    body: b"signed".to_vec(),
+                },
+            })),
             Kind::Refuse => Txn::Refuse(Refuse {
                 now,
                 receipts,
@@ -317,7 +343,7 @@ impl Step {
         }
     }
 
-    fn settle(&self, world: &Dump, now: Timestamp, receipts: Vec<Entry>) -> Txn {
+    fn settle(&self, world: &Dump, now: Timestamp, receipts: Vec<Entry>) -> Settle {
         let from = [State::Dispatched, State::Indeterminate];
         let row = self.row(world, |row| from.contains(&row.state));
         let (act, state) = row.map_or((act(self.act), self.to), |row| (row.id, row.state));
@@ -332,14 +358,24 @@ impl Step {
         let answer = (self.ticket > 0).then(|| b"answer".to_vec());
         let to = to.unwrap_or(self.to);
         let undelivered = self.flag;
-        Txn::Settle(Settle {
+        let certainly_not = [State::Failed, State::InputRequired].contains(&to);
+        let back = |charge| Refund {
+            charge,
+            drawn_at: now,
+        };
+        let refund = match certainly_not || !self.apt {
+            true => self.charges().into_iter().map(back).collect(),
+            false => Vec::new(),
+        };
+        Settle {
             act,
             answer,
             undelivered,
+            refund,
             now,
             receipts,
             ..settle(0, to)
-        })
+        }
     }
 
     fn escalate(&self, n: u64, world: &Dump, now: Timestamp, receipts: Vec<Entry>) -> Txn {
@@ -402,6 +438,7 @@ impl Step {
         txn.expected_epochs = self.epochs(&world.held);
         txn.policy_digest = world.held.policy_digest.unwrap();
         txn.approval = self.approval(world, row.and_then(|row| row.ticket));
+        txn.charges = self.charges();
         Dispatch {
             now,
             receipts,
@@ -425,6 +462,39 @@ impl Step {
             ticket: row.id,
             subject: self.subject_of(&row),
         })
+    }
+
+    /// What the step draws: on none, one, two or three accounts, each with limits of its own.
+    fn charges(&self) -> Vec<Charge> {
+        let budgets = [
+            Budget {
+                acts: Some(9),
+                ..Budget::default()
+            },
+            Budget {
+                high_risk_acts: Some(5),
+                rate: Some(Rate {
+                    acts: 3,
+                    window_ms: Window::try_from(1_000).unwrap(),
+                }),
+                ..Budget::default()
+            },
+            Budget {
+                spend: Some(vec![Spend {
+                    unit: Name::try_from("EUR".to_owned()).unwrap(),
+                    amount: "0.5".parse().unwrap(),
+                }]),
+                ..Budget::default()
+            },
+        ];
+        let charge = |(account, limits): (fn() -> Account, Budget)| Charge {
+            every: (account() == Account::Agent).then_some(20),
+            high_risk: self.flag,
+            ..charge(account(), limits)
+        };
+        let all = ACCOUNTS.into_iter().zip(budgets).map(charge);
+        all.take(usize::from(self.subject) + usize::from(self.flag))
+            .collect()
     }
 
     fn epochs(&self, held: &ProtectedState) -> Epochs {

@@ -3,11 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lychgate_core::id::{ActId, Nonce, TicketId};
+use lychgate_core::id::{ActId, DelegationId, Nonce, TicketId};
 use lychgate_core::signed::{BatchPath, BatchPlace};
 use lychgate_core::{Code, State, Timestamp};
 use lychgate_ledger::Hash;
 
+use super::purse::Purse;
+use crate::budget::Account;
 use crate::ledger::Signatory;
 use crate::outcome::{Done, Rejected, Which};
 use crate::row::*;
@@ -20,6 +22,8 @@ pub(super) struct World {
     pub(super) said: BTreeMap<ActId, SaidRow>,
     pub(super) tickets: BTreeMap<TicketId, TicketRow>,
     pub(super) used: BTreeSet<Nonce>,
+    pub(super) purses: BTreeMap<Account, Purse>,
+    pub(super) delegations: BTreeMap<DelegationId, DelegationRow>,
     pub(super) revoked: BTreeMap<String, Timestamp>,
     pub(super) applied: Option<AppliedRow>,
     pub(super) record: Vec<Entry>,
@@ -46,6 +50,8 @@ impl Default for World {
             said: BTreeMap::new(),
             tickets: BTreeMap::new(),
             used: BTreeSet::new(),
+            purses: BTreeMap::new(),
+            delegations: BTreeMap::new(),
             revoked: BTreeMap::new(),
             applied: None,
             record: Vec::new(),
@@ -70,6 +76,7 @@ impl World {
             }
             Txn::Dispatch(txn) => self.dispatch(*txn)?,
             Txn::Settle(txn) => self.settle(txn)?,
+            Txn::Delegate(txn) => self.delegate(*txn)?,
             Txn::Refuse(txn) => self.refuse(txn)?,
             Txn::Escalate(txn) => self.escalate(txn)?,
             Txn::Decide(txn) => self.decide(txn)?,
@@ -230,6 +237,16 @@ impl World {
             ticket.state = TicketState::Consumed;
             ticket.consumed_by = Some(txn.act);
         }
+        let mut drawn = BTreeSet::new();
+        for charge in &txn.charges {
+            let account = charge.account;
+            if !drawn.insert(account) {
+                return Err(Rejected::Malformed("an act draws twice on one account"));
+            }
+            let purse = self.purses.entry(account).or_insert_with(|| Purse::new(at));
+            let over = |over| Rejected::OverBudget { account, over };
+            purse.draw(charge, at).map_err(over)?;
+        }
         self.used.insert(txn.nonce);
         self.said
             .extend(txn.said.map(|said| (txn.act, signed(said))));
@@ -265,6 +282,15 @@ impl World {
             State::ReconciledNoEffect,
         ];
         self.advance(txn.act, &outcomes, txn.to, self.at(txn.now))?;
+        if !txn.refund.is_empty() && ![State::Failed, State::InputRequired].contains(&txn.to) {
+            let why = "an effect may have been, and is paid for";
+            return Err(Rejected::Malformed(why));
+        }
+        for refund in &txn.refund {
+            if let Some(purse) = self.purses.get_mut(&refund.charge.account) {
+                purse.give_back(refund);
+            }
+        }
         let row = self.row(txn.act)?;
         row.code = txn.code;
         row.answered_by = None;
@@ -274,6 +300,24 @@ impl World {
             row.read_back = None;
         }
         Ok((txn.now, txn.receipts))
+    }
+
+    fn delegate(&mut self, txn: Delegate) -> Step<(Timestamp, Vec<Entry>)> {
+        if self.delegations.contains_key(&txn.new.id) {
+            return Err(Rejected::SeenDelegation);
+        }
+        if txn.settle.to != State::Effected {
+            return Err(Rejected::Malformed("only an effect makes a delegation"));
+        }
+        let row = DelegationRow {
+            id: txn.new.id,
+            act: txn.settle.act,
+            made_at: self.at(txn.settle.now),
+            expires_at: txn.new.expires_at,
+            body: txn.new.body,
+        };
+        self.delegations.insert(row.id, row);
+        self.settle(txn.settle)
     }
 
     fn refuse(&mut self, txn: Refuse) -> Step<(Timestamp, Vec<Entry>)> {
@@ -496,6 +540,8 @@ fn first_row(act: NewAct) -> ActRow {
         destination: act.destination,
         salt: act.salt,
         agent: act.agent,
+        depth: act.depth,
+        delegation: act.delegation,
         tool: act.tool,
         function: act.function,
         class: act.class,
