@@ -354,7 +354,9 @@ pub(crate) fn code_of(why: &Rejected) -> Code {
         Rejected::NotIssued | Rejected::UnknownAct => Code::NoFinalityAuthority,
         Rejected::AlreadyUsed | Rejected::TicketConsumed => Code::AuthorityAlreadyUsed,
         Rejected::Expired => Code::StaleAuthority,
-        Rejected::SeenNonce | Rejected::SeenAct | Rejected::SeenTicket => Code::ReplayDetected,
+        Rejected::SeenNonce | Rejected::SeenAct | Rejected::SeenTicket | Rejected::SeenVerdict => {
+            Code::ReplayDetected
+        }
         Rejected::NonceUnusable => Code::NonceFailure,
         Rejected::HolderMismatch => Code::HolderMismatch,
         Rejected::EpochMismatch {

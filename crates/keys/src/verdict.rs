@@ -27,6 +27,8 @@ pub struct ApprovalVerdict {
     pub ticket_id: TicketId,
     /// Digest of what the person was shown: the approval subject.
     pub subject: Digest,
+    /// The ticket's own end, as the person was shown it: from here on a yes is worth nothing.
+    pub expires_at: Timestamp,
     /// Yes or no.
     pub verdict: Verdict,
     /// When it was signed.

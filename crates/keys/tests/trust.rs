@@ -192,6 +192,7 @@ fn approval() -> ApprovalVerdict {
         object_type: ApprovalObject::The,
         ticket_id: TicketId::from_bytes([9; 16]),
         subject: Digest::sha256(b"subject"),
+        expires_at: at(9),
         verdict: Verdict::Deny,
         at: at(1),
         mark: unmarked(),

@@ -113,6 +113,7 @@ fn a_held_call_is_shown_approved_and_runs() {
         object_type: Default::default(),
         ticket_id: ticket.id,
         subject: ticket.subject,
+        expires_at: ticket.expires_at,
         verdict: Verdict::Approve,
         at: now(&world),
         mark: unsigned(),

@@ -30,11 +30,11 @@ pub use meter::Load;
 pub use outcome::{Committed, Done, Rejected, StoreFault, Which};
 pub use row::{
     ActQuery, ActRow, AppliedRow, BatchSignature, Counts, Grant, HeadRow, ProtectedState,
-    RecordRow, Revocation, SaidRow, TicketRow, TicketState,
+    RecordRow, Revocation, SaidRow, TicketQuery, TicketRow, TicketState, VerdictRow,
 };
 pub use sqlite::{Options, SqliteStore};
 pub use txn::{
     Apply, Approval, Awaited, Contradict, Decide, Deliver, Dispatch, Entry, Escalate, Issue, Lapse,
-    Lapsed, LeafHash, NewAct, NewTicket, Note, Prune, Refuse, Revoke, Rotate, Said, Settle, Txn,
-    Whose,
+    Lapsed, LeafHash, NewAct, NewTicket, Note, Prune, Refuse, Revoke, Rotate, Ruling, Said, Settle,
+    Txn, Whose,
 };

@@ -58,6 +58,7 @@ fn decide(args: &Decide, verdict: Verdict, context: &mut Context<'_>) -> Outcome
             object_type: Default::default(),
             ticket_id: ticket.id,
             subject: ticket.subject,
+            expires_at: ticket.expires_at,
             verdict,
             at: now(),
             mark,

@@ -169,6 +169,7 @@ async fn approve(world: &World, ticket: &TicketSummary) -> Result<(), Fault> {
         object_type: Default::default(),
         ticket_id: ticket.id,
         subject: ticket.subject,
+        expires_at: ticket.expires_at,
         verdict: Verdict::Approve,
         at: world.lab.gate.now(),
         mark: Mark::unsigned(key.key_id().clone()),

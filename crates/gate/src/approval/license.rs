@@ -8,6 +8,7 @@ use lychgate_core::{Code, Digest, Timestamp};
 use lychgate_store::{StoreFault, TicketRow, TicketState};
 
 use super::open::{MOST_OPEN, Open};
+use super::proof::Unproven;
 use crate::gate::Gate;
 use crate::hold::HeldAct;
 
@@ -115,10 +116,28 @@ impl Gate {
                 .find_map(|row| tickets.claim(row.id))
         };
         // An approval that outlived its caller may lie behind a newer question for the same subject.
-        Ok(match take(TicketState::Approved) {
-            Some(claim) => License::Approved(claim.ticket(), Some(claim)),
-            None => License::Ask(take(TicketState::Pending)),
+        let Some(claim) = take(TicketState::Approved) else {
+            return Ok(License::Ask(take(TicketState::Pending)));
+        };
+        let row = live.iter().find(|row| row.id == claim.ticket());
+        Ok(match row.map(|row| self.borne_out(row)) {
+            Some(Ok(())) => License::Approved(claim.ticket(), Some(claim)),
+            Some(Err((code, why))) => License::Refused(code, why),
+            None => License::Refused(Code::FailClosed, "its ticket is gone"),
         })
+    }
+
+    /// Whether what the approvers signed bears out that the ticket is approved.
+    fn borne_out(&self, row: &TicketRow) -> Result<(), (Code, &'static str)> {
+        match self.yeses(row) {
+            Ok(yeses) if !yeses.is_empty() => Ok(()),
+            Ok(_) | Err(Unproven::Forged) => {
+                Err((Code::FailClosed, "no approver of now signed what the ticket says"))
+            }
+            Err(Unproven::Store(fault)) => {
+                Err((self.store_fault(&fault), "the verdicts cannot be read"))
+            }
+        }
     }
 
     /// A waiting act lives and dies with its own ticket. Only a person's no is told as one (CASES "Approval").
@@ -133,7 +152,10 @@ impl Gate {
             TicketState::Approved if self.now() >= row.expires_at => {
                 License::Refused(Code::ApprovalExpired, "the approval expired unused")
             }
-            TicketState::Approved => License::Approved(own, None),
+            TicketState::Approved => match self.borne_out(row) {
+                Ok(()) => License::Approved(own, None),
+                Err((code, why)) => License::Refused(code, why),
+            },
             TicketState::Denied => License::Refused(Code::ApprovalDenied, "a person denied it"),
             TicketState::Expired => {
                 License::Refused(Code::ApprovalExpired, "the approval expired unused")

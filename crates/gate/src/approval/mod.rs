@@ -6,8 +6,10 @@
 mod ask;
 mod license;
 mod open;
+mod proof;
 mod rule;
 mod show;
+mod used;
 mod wait;
 
 use lychgate_core::id::TicketId;

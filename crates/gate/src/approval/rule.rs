@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use lychgate_core::Code;
 use lychgate_core::receipt::ReceiptKind;
+use lychgate_core::{Code, json};
 use lychgate_keys::Role;
 use lychgate_keys::verdict::{ApprovalVerdict, Verdict as Ruling};
 use lychgate_store as store;
@@ -35,6 +35,10 @@ impl Gate {
         } else {
             ReceiptKind::Disapproved
         };
+        if row.expires_at != verdict.expires_at {
+            return Err("the verdict is for another end than the ticket's".to_owned());
+        }
+        let signed = json::to_canonical(verdict).map_err(|fault| fault.to_string())?;
         let receipt = self
             .draft(kind, &current)
             .policy(current.policy_digest)
@@ -45,8 +49,13 @@ impl Gate {
             .map_err(|fault| fault.to_string())?;
         let decide = store::Decide {
             ticket: row.id,
-            approve,
+            ruling: if approve {
+                store::Ruling::Approved
+            } else {
+                store::Ruling::Denied
+            },
             approver: verdict.mark.key_id.clone(),
+            verdict: signed,
             now: self.now(),
             receipts: vec![receipt],
         };

@@ -3,7 +3,7 @@
 use lychgate_core::id::{ActId, TicketId};
 use lychgate_core::json::{self, Object, Value};
 use lychgate_core::{Code, Digest, Timestamp};
-use lychgate_store::{StoreFault, TicketRow, TicketState};
+use lychgate_store::{StoreFault, TicketQuery, TicketRow, TicketState};
 
 use super::MOST_OPEN;
 use crate::gate::Gate;
@@ -80,14 +80,14 @@ impl Gate {
         let now = self.now();
         let mut rows = self
             .store()
-            .tickets(Some(TicketState::Pending), MOST_OPEN)?;
+            .tickets(&TicketQuery::newest(Some(TicketState::Pending), MOST_OPEN))?;
         rows.retain(|row| now < row.expires_at);
         rows.reverse();
         Ok(rows.iter().filter_map(|row| self.summary(row)).collect())
     }
 
     fn summary(&self, row: &TicketRow) -> Option<TicketSummary> {
-        let label = summary_label(row.id);
+        let label = summary_label(row.id, &row.subject, row.expires_at);
         let opened = self.sealer().open(&label, row.summary.as_ref()?);
         let summary = opened
             .ok()
@@ -126,10 +126,11 @@ impl Gate {
         let Some(row) = self.store().ticket(id)? else {
             return Ok(None);
         };
+        let label = display_label(id, &row.subject, row.expires_at);
         let opened = row
             .display
             .as_ref()
-            .and_then(|sealed| self.sealer().open(&display_label(id), sealed).ok());
+            .and_then(|sealed| self.sealer().open(&label, sealed).ok());
         let display = opened.and_then(|bytes| json::parse(&bytes, &json::Limits::CANON).ok());
         let (TicketState::Pending, Some(display)) = (row.state, display) else {
             return Ok(None);
@@ -242,13 +243,14 @@ pub(super) fn summary_of(held: &HeldAct, code: Code, why: &str) -> Option<Value>
 }
 
 /// What a sealed summary is bound to.
-pub(super) fn summary_label(ticket: TicketId) -> Vec<u8> {
-    format!("summary:{ticket}").into_bytes()
+pub(super) fn summary_label(ticket: TicketId, subject: &Digest, end: Timestamp) -> Vec<u8> {
+    format!("summary:{ticket}:{}:{end}", subject.to_base64url()).into_bytes()
 }
 
-/// What a sealed display is bound to.
-pub(super) fn display_label(ticket: TicketId) -> Vec<u8> {
-    format!("ticket:{ticket}").into_bytes()
+/// What a sealed display is bound to: in another ticket's row, or beside another subject or end than the ones it was made
+/// for, it opens to nothing, and nobody can be shown one thing and sign another.
+pub(super) fn display_label(ticket: TicketId, subject: &Digest, end: Timestamp) -> Vec<u8> {
+    format!("ticket:{ticket}:{}:{end}", subject.to_base64url()).into_bytes()
 }
 
 /// Characters of a target in a list.

@@ -15,3 +15,4 @@ mod lost;
 mod prune;
 mod storage;
 mod subject;
+mod tickets;

@@ -149,8 +149,19 @@ impl Kit {
         kit
     }
 
+    /// As [`Kit::restart`], with something done to the store's file in between.
+    pub async fn reopened(self, meanwhile: impl FnOnce(&std::path::Path)) -> Self {
+        let kit = self.reopen_after(meanwhile).await;
+        kit.gate.recover().await.unwrap();
+        kit
+    }
+
     /// As [`Kit::restart`], before the next gate has settled what this one left.
     pub async fn reopen(self) -> Self {
+        self.reopen_after(|_| {}).await
+    }
+
+    async fn reopen_after(self, meanwhile: impl FnOnce(&std::path::Path)) -> Self {
         let Self {
             gate,
             store,
@@ -174,6 +185,7 @@ impl Kit {
             "somebody still holds the gate"
         );
         drop(store);
+        meanwhile(&folder.path("store.db"));
         Self::open(folder, trust, clock, effects, None).await
     }
 

@@ -37,7 +37,7 @@ use crate::meter::Load;
 use crate::outcome::StoreFault;
 use crate::row::{
     ActQuery, ActRow, AppliedRow, Counts, HeadRow, ProtectedState, RecordRow, Revocation, SaidRow,
-    TicketRow, TicketState,
+    TicketQuery, TicketRow, VerdictRow,
 };
 use crate::txn::Txn;
 
@@ -183,12 +183,12 @@ impl Store for SqliteStore {
         self.read(|connection| read::ticket(connection, id))
     }
 
-    fn tickets(
-        &self,
-        state: Option<TicketState>,
-        limit: usize,
-    ) -> Result<Vec<TicketRow>, StoreFault> {
-        self.read(|connection| read::tickets(connection, state, limit))
+    fn verdicts(&self, id: TicketId) -> Result<Vec<VerdictRow>, StoreFault> {
+        self.read(|connection| read::verdicts(connection, id))
+    }
+
+    fn tickets(&self, query: &TicketQuery) -> Result<Vec<TicketRow>, StoreFault> {
+        self.read(|connection| read::tickets(connection, query))
     }
 
     fn tickets_of(&self, subject: &Digest, limit: usize) -> Result<Vec<TicketRow>, StoreFault> {

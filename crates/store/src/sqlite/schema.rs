@@ -5,7 +5,7 @@
 pub(super) const APPLICATION_ID: i64 = 0x4c79_6368;
 
 /// The version of everything below.
-pub(super) const VERSION: i64 = 4;
+pub(super) const VERSION: i64 = 5;
 
 /// Makes an empty file ours.
 pub(super) const CREATE: &str = "
@@ -122,6 +122,14 @@ CREATE TABLE tickets (
 -- Pending, or approved and unused; few at any time.
 CREATE INDEX tickets_live ON tickets (live) WHERE live IS NOT NULL;
 CREATE INDEX tickets_subject ON tickets (subject, id) WHERE live IS NOT NULL;
+
+-- What approvers signed, as signed. The state of a ticket is believed no further than these bear it out.
+CREATE TABLE verdicts (
+    ticket   BLOB NOT NULL,
+    approver TEXT NOT NULL,
+    bytes    BLOB NOT NULL,
+    PRIMARY KEY (ticket, approver)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE revoked (
     subject TEXT PRIMARY KEY,
