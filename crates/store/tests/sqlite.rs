@@ -80,12 +80,12 @@ fn another_version_and_another_program_are_refused() {
         refused,
         StoreFault::Version {
             found: 99,
-            known: 4
+            known: 5
         }
     );
     assert_eq!(
         refused.to_string(),
-        "the store has schema version 99, this program knows 4"
+        "the store has schema version 99, this program knows 5"
     );
 
     let folder = Folder::new();
