@@ -57,6 +57,7 @@ impl Gate {
         let current = self.current();
         let changes = changes(Some(&current.applied), new);
         let widens = changes.iter().any(|change| change.effect == Effect::Widens);
+        self.groups_can_decide(new)?;
         let has_approver = self.standing().approver == lychgate_core::receipt::Approver::Key;
         Ok(Plan {
             from: current.policy_digest,
@@ -163,7 +164,7 @@ impl Gate {
     }
 
     /// Reads the protected state again and decides by it from now on.
-    fn refresh(&self, applied: Arc<Applied>) -> Result<(), ControlRefused> {
+    pub(crate) fn refresh(&self, applied: Arc<Applied>) -> Result<(), ControlRefused> {
         let state = self.store().protected_state().map_err(refused)?;
         let revoked = self.store().revocations().map_err(refused)?;
         // Rules decided by under another configuration's digest would pass the sink's comparison.

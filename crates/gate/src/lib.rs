@@ -22,6 +22,7 @@
 //! - [`ledger`]: the signed heads of the record
 
 pub mod approval;
+mod approvers;
 mod challenge;
 pub mod clock;
 pub mod control;
@@ -47,7 +48,9 @@ pub mod sink;
 mod throttle;
 pub mod twins;
 
-pub use approval::{Caller, CallerGone, PendingTicket, TicketSummary, Waited};
+pub use approval::{
+    Caller, CallerGone, PendingQuery, PendingTicket, Ruled, Tally, TicketSummary, Waited,
+};
 pub use clock::SteadyClock;
 pub use control::{ControlRefused, Plan};
 pub use current::Current;

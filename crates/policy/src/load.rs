@@ -1,5 +1,6 @@
 //! From the text of `lychgate.toml` and the pinned definitions to an [`Applied`].
 
+mod approvers;
 mod ledger;
 mod read;
 mod read_back;
@@ -189,6 +190,7 @@ fn root(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Model {
         roots: roots(reader, top),
         destinations: destinations(reader, top),
         jurisdictions,
+        approvers: approvers::approvers(reader, top),
         ledger: ledger::ledger(reader, top),
         telemetry: telemetry::telemetry(reader, top),
         servers: server::servers(reader, top),
@@ -351,7 +353,7 @@ fn destinations(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> BTreeMap<Stri
 /// The largest pin file, in bytes.
 const PIN_BYTES: usize = 16 << 20;
 
-const TOP_KEYS: [&str; 16] = [
+const TOP_KEYS: [&str; 17] = [
     "version",
     "profile",
     "unattended",
@@ -365,6 +367,7 @@ const TOP_KEYS: [&str; 16] = [
     "roots",
     "destinations",
     "jurisdictions",
+    "approvers",
     "ledger",
     "telemetry",
     "servers",

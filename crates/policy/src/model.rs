@@ -7,6 +7,7 @@ use lychgate_core::json::Value;
 use lychgate_core::{ConsequenceClass, Digest};
 use serde::{Deserialize, Serialize};
 
+use crate::approvers::Groups;
 use crate::ledger::Ledger;
 use crate::read_back::ReadBack;
 use crate::telemetry::Telemetry;
@@ -179,6 +180,8 @@ pub(crate) struct Model {
     pub(crate) ledger: Ledger,
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) telemetry: Telemetry,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) approvers: Groups,
     pub(crate) servers: BTreeMap<String, ServerModel>,
 }
 

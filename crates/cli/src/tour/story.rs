@@ -175,7 +175,7 @@ async fn approve(world: &World, ticket: &TicketSummary) -> Result<(), Fault> {
         mark: Mark::unsigned(key.key_id().clone()),
     };
     key.sign(&mut signed).map_err(at("approver"))?;
-    world.lab.gate.rule(&signed).await.map_err(Fault)
+    world.lab.gate.rule(&signed).await.map_err(Fault).map(drop)
 }
 
 async fn reconcile(world: &World, act: ActId, effect: bool) -> Result<(), Fault> {

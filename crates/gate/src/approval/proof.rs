@@ -24,6 +24,16 @@ pub(super) enum Unproven {
     Forged,
 }
 
+impl Unproven {
+    /// For a person.
+    pub(super) fn sentence(&self) -> String {
+        match self {
+            Self::Store(fault) => fault.to_string(),
+            Self::Forged => "what is kept of this ticket is not what an approver signed".to_owned(),
+        }
+    }
+}
+
 impl Gate {
     //= PROFILE §10: the terminal client signs ticket and subject with the approver key
     /// Whose yes to this ticket stands, each signature verified against the keys that are believed now.

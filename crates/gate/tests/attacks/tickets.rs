@@ -172,7 +172,10 @@ async fn a_used_approval_that_is_set_back_stays_used() {
     let kit = Kit::new().await;
     let ticket = ticket(&kit, Some(Ruling::Approve), "send_mail", MAIL).await;
     let session = kit.session();
-    let act = kit.run(&session, "send_mail", MAIL, End::Effected).await.ran();
+    let act = kit
+        .run(&session, "send_mail", MAIL, End::Effected)
+        .await
+        .ran();
     kit.gate.delivered(act);
     kit.all_noted(0).await;
     let kit = edited(kit, |file| approve_row(file, ticket)).await;
@@ -190,7 +193,10 @@ async fn an_unused_approval_outlives_a_restart() {
     let ticket = ticket(&kit, Some(Ruling::Approve), "send_mail", MAIL).await;
     let kit = edited(kit, |_| {}).await;
     let session = kit.session();
-    let act = kit.run(&session, "send_mail", MAIL, End::Effected).await.ran();
+    let act = kit
+        .run(&session, "send_mail", MAIL, End::Effected)
+        .await
+        .ran();
     assert_eq!(kit.ticket(ticket).consumed_by, Some(act));
 }
 

@@ -142,6 +142,11 @@ impl Kit {
         }
     }
 
+    /// As the trust bundle's file would have it at the next start.
+    pub fn trust_what_the_gate_trusts(&mut self) {
+        self.trust = self.gate.trust();
+    }
+
     /// Ends this gate, whatever it has in hand, and starts the next one on the same folder.
     pub async fn restart(self) -> Self {
         let kit = self.reopen().await;
