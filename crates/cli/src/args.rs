@@ -82,8 +82,7 @@ pub(crate) enum Command {
     /// See the whole transaction and its attacks, guided, in two minutes
     Tour(Tour),
     /// List the calls that wait for you
-    #[command(after_help = "Example:\n  lychgate pending --json")]
-    Pending(Output),
+    Pending(Pending),
     /// Say yes to a waiting call: this one, once
     Approve(Decide),
     /// Say no to a waiting call

@@ -61,12 +61,6 @@ impl Stop {
     pub(crate) fn status(&self) -> Status {
         self.status
     }
-
-    /// The sentence.
-    #[cfg(test)]
-    pub(crate) fn message(&self) -> &str {
-        &self.message
-    }
 }
 
 /// The status for the shell; the sentence goes to standard error. Output that could not be written is a fault too.

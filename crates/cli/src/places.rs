@@ -63,6 +63,20 @@ impl Places {
     pub(crate) fn approver(&self) -> Outcome<PathBuf> {
         Ok(self.folder()?.approver_key())
     }
+
+    /// The encrypted key of one approver of several; without a name the first one's.
+    pub(crate) fn approver_named(&self, name: Option<&str>) -> Outcome<PathBuf> {
+        let path = self.approver()?;
+        let Some(name) = name else { return Ok(path) };
+        let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if name.is_empty() || name.len() > 64 || !name.chars().all(fits) {
+            return Err(Stop::usage(format!(
+                "`{}` is no approver's name: 1 to 64 small letters, digits and `-`",
+                escape(name)
+            )));
+        }
+        Ok(path.with_file_name(format!("approver-{name}.key")))
+    }
 }
 
 /// What a fault of the state folder is worth.

@@ -17,6 +17,7 @@ pub(crate) fn sentence(receipt: &Receipt) -> &'static str {
         (ReceiptKind::Denied, _) => "the gate refused this call: nothing ran for it",
         (ReceiptKind::Escalated, _) => "the gate asked a person about this call; it had not run",
         (ReceiptKind::Approved, _) => "the approver said yes to this call",
+        (ReceiptKind::ApprovalCounted, _) => "one of several approvers said yes to this call",
         (ReceiptKind::Disapproved, _) => "the approver said no to this call: it did not run",
         (ReceiptKind::Lapsed, Some(State::Withdrawn)) => {
             "this call's caller went away: it did not run"

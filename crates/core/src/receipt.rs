@@ -141,6 +141,8 @@ pub enum ReceiptKind {
     Escalated,
     /// An approver's yes.
     Approved,
+    /// An approver's yes to a ticket that wants more than this one.
+    ApprovalCounted,
     /// An approver's no.
     Disapproved,
     /// A ticket or an authority ran out, or its caller went away.

@@ -34,6 +34,8 @@ pub enum ObjectKind {
     Anchor,
     /// An approver's yes to dropping archived lines of the record, by the approver's key.
     Prune,
+    /// An approver's yes to another approver, or to one less, by the approver's key.
+    Approver,
 }
 
 impl ObjectKind {
@@ -55,6 +57,7 @@ impl ObjectKind {
             Self::KeyChange => "application/vnd.lychgate.key-change+json",
             Self::Anchor => "application/vnd.lychgate.anchor+json",
             Self::Prune => "application/vnd.lychgate.prune+json",
+            Self::Approver => "application/vnd.lychgate.approver+json",
         }
     }
 }

@@ -26,6 +26,7 @@ const KINDS: [ObjectKind; 10] = [
     ObjectKind::KeyChange,
     ObjectKind::Anchor,
     ObjectKind::Prune,
+    ObjectKind::Approver,
 ];
 
 #[test]

@@ -58,6 +58,7 @@ impl Gate {
         let current = self.current();
         let changes = changes(Some(&current.applied), new);
         let widens = changes.iter().any(|change| change.effect == Effect::Widens);
+        self.groups_can_decide(new)?;
         let has_approver = self.standing().approver == lychgate_core::receipt::Approver::Key;
         Ok(Plan {
             from: current.policy_digest,

@@ -179,6 +179,10 @@ impl Gate {
             .clone()
     }
 
+    pub(crate) fn believe(&self, trust: TrustBundle) {
+        *self.trust.write().unwrap_or_else(PoisonError::into_inner) = trust;
+    }
+
     /// The acts whose outcome or answer is open.
     pub fn twins(&self) -> &Twins {
         &self.twins
@@ -380,6 +384,7 @@ pub(crate) fn code_of(why: &Rejected) -> Code {
         Rejected::SeenNonce
         | Rejected::SeenAct
         | Rejected::SeenTicket
+        | Rejected::SeenVerdict
         | Rejected::SeenDelegation => Code::ReplayDetected,
         Rejected::OverBudget { account, over } => code_of_budget(*account, *over),
         Rejected::NonceUnusable => Code::NonceFailure,

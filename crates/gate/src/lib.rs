@@ -24,6 +24,7 @@
 //! - [`ledger`]: the signed heads of the record
 
 pub mod approval;
+mod approvers;
 mod challenge;
 pub mod clock;
 pub mod control;
@@ -51,7 +52,9 @@ pub mod sink;
 mod throttle;
 pub mod twins;
 
-pub use approval::{Caller, CallerGone, PendingTicket, TicketSummary, Waited};
+pub use approval::{
+    Caller, CallerGone, PendingQuery, PendingTicket, Ruled, Tally, TicketSummary, Waited,
+};
 pub use clock::SteadyClock;
 pub use control::{ControlRefused, Plan};
 pub use current::Current;

@@ -49,6 +49,7 @@ impl Gate {
         ] {
             recovered.lapsed += self.lapse_all(state, to).await?;
         }
+        self.end_used_approvals().await?;
         self.remember().await?;
         // How long the gate was down cannot be told, so neither can how long a ticket still lives.
         if self.clock_behind() > CLOCKS_DIFFER {
@@ -119,11 +120,17 @@ impl Gate {
     /// What a person has decided lately comes back into memory: denials, and acts found without effect.
     async fn remember(self: &Arc<Self>) -> Result<(), Code> {
         let now = self.now();
-        let pending = self.store().tickets(Some(TicketState::Pending), MOST_OPEN);
+        let pending = self.store().tickets(&store::TicketQuery::newest(
+            Some(TicketState::Pending),
+            MOST_OPEN,
+        ));
         for ticket in self.read(pending)? {
             self.approvals().restore(&ticket);
         }
-        for ticket in self.read(self.store().tickets(Some(TicketState::Denied), PAGE))? {
+        for ticket in self.read(
+            self.store()
+                .tickets(&store::TicketQuery::newest(Some(TicketState::Denied), PAGE)),
+        )? {
             if now < ticket.expires_at {
                 self.approvals()
                     .remember_denial(ticket.subject, ticket.expires_at);
@@ -182,7 +189,12 @@ impl Gate {
         let current = self.current();
         let mut live = Vec::new();
         for state in [TicketState::Pending, TicketState::Approved] {
-            live.extend(self.read(self.store().tickets(Some(state), MOST_OPEN))?);
+            live.extend(
+                self.read(
+                    self.store()
+                        .tickets(&store::TicketQuery::newest(Some(state), MOST_OPEN)),
+                )?,
+            );
         }
         // A ticket somebody waits for is ended by its waiter, with the act's own receipt.
         let over = live.iter().filter(|ticket| {
@@ -243,7 +255,7 @@ impl Gate {
         }
     }
 
-    fn read<T>(&self, result: Result<T, store::StoreFault>) -> Result<T, Code> {
+    pub(crate) fn read<T>(&self, result: Result<T, store::StoreFault>) -> Result<T, Code> {
         result.map_err(|fault| self.store_fault(&fault))
     }
 }

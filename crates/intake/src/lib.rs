@@ -10,6 +10,7 @@
 //! - [`method`]: the three kinds of methods, by exact name (MCP "A gate for both eras")
 //! - [`proposal`]: a call as exactly what was emitted, and [`meta`]: the `_meta` keys that are known
 //! - [`rebuild`]: the bytes that go to a server
+//! - [`waiting`]: what a client is told while a person is asked
 //! - [`answer`]: the bytes that go to a client (PROFILE §6)
 //! - [`listing`]: tool definitions out of `tools/list` pages
 
@@ -28,6 +29,7 @@ pub mod proposal;
 pub mod rebuild;
 mod scanner;
 pub mod server;
+pub mod waiting;
 
 pub use answer::{DECISION_KEY, Denial};
 pub use client::{Body, ClientFault, ClientNotification, FromClient, Limits, from_client};

@@ -46,7 +46,8 @@ impl Role {
             | ObjectKind::Reconciliation
             | ObjectKind::KeyChange
             | ObjectKind::Anchor
-            | ObjectKind::Prune => Self::Approver,
+            | ObjectKind::Prune
+            | ObjectKind::Approver => Self::Approver,
         }
     }
 }

@@ -19,7 +19,8 @@ use crate::{Invalid, KeyFault, Role, TrustFault};
 /// "valid_from","retired_at"?}]}`; `public` is base64url.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TrustBundle {
-    // INVARIANT: no key id twice, at most one key per role that is not retired, at most `MOST_KEYS`.
+    // INVARIANT: no key id twice, at most one key per role that is not retired (of approvers: `MOST_APPROVERS`), at
+    // most `MOST_KEYS`.
     keys: Vec<TrustedKey>,
 }
 
@@ -36,7 +37,7 @@ impl TrustBundle {
         &self.keys
     }
 
-    /// The key now in use in a role.
+    /// The key now in use in a role; of approvers the first.
     #[must_use]
     pub fn current(&self, role: Role) -> Option<&TrustedKey> {
         self.keys
@@ -44,10 +45,18 @@ impl TrustBundle {
             .find(|key| key.role() == role && key.retired_at().is_none())
     }
 
+    /// The approvers' keys that are believed now, in the order they were added.
+    pub fn approvers(&self) -> impl Iterator<Item = &TrustedKey> {
+        let current =
+            |key: &&TrustedKey| key.role() == Role::Approver && key.retired_at().is_none();
+        self.keys.iter().filter(current)
+    }
+
     /// Believes a key from `at` on.
     ///
     /// # Errors
-    /// When the key is not sound, is in the bundle already (in any role), or the role has a current key.
+    /// When the key is not sound, is in the bundle already (in any role), or the role has a current key; there may be
+    /// several approvers.
     pub fn add(
         &mut self,
         role: Role,
@@ -171,7 +180,11 @@ impl TrustBundle {
         if self.keys.iter().any(|other| other.key_id() == key.key_id()) {
             return Err(TrustFault::Twice(key.key_id().0.clone()));
         }
-        if key.retired_at().is_none() && self.current(key.role()).is_some() {
+        let taken = match key.role() {
+            Role::Approver => self.approvers().count() >= MOST_APPROVERS,
+            role => self.current(role).is_some(),
+        };
+        if key.retired_at().is_none() && taken {
             return Err(TrustFault::RoleTaken(key.role()));
         }
         self.keys.push(key);
@@ -236,6 +249,8 @@ fn signature_bytes(text: &str) -> Result<[u8; 64], Invalid> {
 
 /// More keys than a monthly rotation of every role needs in a lifetime.
 const MOST_KEYS: usize = 4096;
+/// Approvers at a time.
+const MOST_APPROVERS: usize = 64;
 const MOST_BYTES: usize = 2 << 20;
 
 #[derive(Serialize, Deserialize)]

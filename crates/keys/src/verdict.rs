@@ -27,6 +27,8 @@ pub struct ApprovalVerdict {
     pub ticket_id: TicketId,
     /// Digest of what the person was shown: the approval subject.
     pub subject: Digest,
+    /// The ticket's own end, as the person was shown it: from here on a yes is worth nothing.
+    pub expires_at: Timestamp,
     /// Yes or no.
     pub verdict: Verdict,
     /// When it was signed.
@@ -158,6 +160,37 @@ pub struct PruneVerdict {
     pub mark: Mark,
 }
 
+/// An approver's yes to another approver, or to one less.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ApproverChange {
+    /// Always `1.0`.
+    pub version: Version,
+    /// Always `approver_change`.
+    pub object_type: ApproverObject,
+    /// The key it is about.
+    pub public: PublicKey,
+    /// Which way.
+    pub change: Membership,
+    /// When it was signed.
+    pub at: Timestamp,
+    /// The gate's one-time challenge.
+    pub challenge: Challenge,
+    /// The approver's key and signature.
+    #[serde(deserialize_with = "signed::alone")]
+    pub mark: Mark,
+}
+
+/// Whether an approver comes or goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Membership {
+    /// The key is believed from now on.
+    Add,
+    /// It is believed no longer, and what it approved and nobody has used is worth nothing.
+    Retire,
+}
+
 /// A line of the record where an entry bundle begins: a multiple of 256.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u64", into = "u64")]
@@ -226,6 +259,7 @@ signed! {
     KeyChange = KeyChange, KeyChangeObject = "key_change";
     AnchorVerdict = Anchor, AnchorObject = "anchor_verdict";
     PruneVerdict = Prune, PruneObject = "prune_verdict";
+    ApproverChange = Approver, ApproverObject = "approver_change";
 }
 
 /// An Ed25519 public key; on the wire 32 bytes as base64url.

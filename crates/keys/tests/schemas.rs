@@ -5,7 +5,7 @@
 use lychgate_core::json::{self, Limits, Value};
 use lychgate_keys::TrustBundle;
 use lychgate_keys::verdict::{
-    AnchorVerdict, ApprovalVerdict, ConfigurationChange, KeyChange, PruneVerdict,
+    AnchorVerdict, ApprovalVerdict, ApproverChange, ConfigurationChange, KeyChange, PruneVerdict,
     ReconciliationVerdict,
 };
 use serde::Serialize;
@@ -28,6 +28,7 @@ fn every_sample_is_read_and_nothing_near_it() {
     holds(sample!("key-change"), read::<KeyChange>);
     holds(sample!("anchor-verdict"), read::<AnchorVerdict>);
     holds(sample!("prune-verdict"), read::<PruneVerdict>);
+    holds(sample!("approver-change"), read::<ApproverChange>);
     holds(sample!("trust-bundle"), |value| {
         let bytes = lychgate_core::jcs::to_bytes(value);
         let bundle = TrustBundle::from_bytes(&bytes).ok()?;

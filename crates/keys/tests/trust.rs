@@ -149,6 +149,7 @@ fn a_signature_of_one_kind_is_none_of_another() {
         ObjectKind::KeyChange,
         ObjectKind::Anchor,
         ObjectKind::Prune,
+        ObjectKind::Approver,
     ];
     for made in kinds {
         let signature = approver.sign_bytes(made.payload_type(), b"{}").unwrap();
@@ -193,6 +194,7 @@ fn approval() -> ApprovalVerdict {
         object_type: ApprovalObject::The,
         ticket_id: TicketId::from_bytes([9; 16]),
         subject: Digest::sha256(b"subject"),
+        expires_at: at(9),
         verdict: Verdict::Deny,
         at: at(1),
         mark: unmarked(),

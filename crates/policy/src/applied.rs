@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use lychgate_core::Digest;
 use lychgate_core::act::SourceType;
 use lychgate_core::json::{self, CaseRule};
+use lychgate_core::{ConsequenceClass, Digest};
 
+use crate::approvers::ApproverGroup;
 use crate::check;
 use crate::diagnostics::Problem;
 use crate::ledger::Ledger;
@@ -152,6 +153,25 @@ impl Applied {
     #[must_use]
     pub fn reconcile(&self) -> &Reconcile {
         &self.model.reconcile
+    }
+
+    /// Every group of approvers, by name.
+    pub fn approvers(&self) -> impl Iterator<Item = (&str, &ApproverGroup)> {
+        let groups = self.model.approvers.iter();
+        groups.map(|(name, group)| (name.as_str(), group))
+    }
+
+    /// The groups of approvers that an act of this class and tool is for, by name; each of them must say yes.
+    pub fn approvers_for<'a>(
+        &'a self,
+        class: ConsequenceClass,
+        server: &'a str,
+        function: &'a str,
+    ) -> impl Iterator<Item = (&'a str, &'a ApproverGroup)> {
+        let groups = self.model.approvers.iter();
+        groups
+            .filter(move |(_, group)| group.is_for(class, server, function))
+            .map(|(name, group)| (name.as_str(), group))
     }
 
     /// Who keeps the ledger's heads besides the gate.

@@ -1,5 +1,6 @@
 //! What a new configuration narrows and widens (PROFILE §10): what widens wants the approver. In doubt it widens.
 
+mod approvers;
 mod delegation;
 mod ledger;
 mod server;
@@ -142,6 +143,7 @@ fn compare(old: &Model, new: &Model, list: &mut List) {
     delegation::changes(old, new, list);
     roots(old, new, list);
     jurisdictions(old, new, list);
+    approvers::changes(&old.approvers, &new.approvers, list);
     ledger::changes(&old.ledger, &new.ledger, list);
     telemetry::changes(&old.telemetry, &new.telemetry, list);
     server::servers(old, new, list);

@@ -18,6 +18,7 @@ pub(crate) fn check(model: &Model) -> Vec<Problem> {
     let mut found = Vec::new();
     heads(model, &mut found);
     limits(&model.limits, &mut found);
+    crate::approvers::check(model, &mut found);
     crate::ledger::check(&model.ledger, &mut found);
     crate::telemetry::check(&model.telemetry, &mut found);
     reconcile(&model.reconcile, &mut found);

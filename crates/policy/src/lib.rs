@@ -15,6 +15,7 @@
 //! - [`edit`], [`template`]: the text of the configuration file, comments kept
 
 mod applied;
+mod approvers;
 mod canonical;
 mod change;
 mod check;
@@ -39,6 +40,7 @@ mod telemetry;
 mod tool;
 
 pub use applied::{Applied, SnapshotFault, allowlisted, passed_names};
+pub use approvers::ApproverGroup;
 pub use change::{Change, Effect, changes};
 pub use definition::{Definition, DefinitionFault, definition_digest};
 pub use delegation::{AgentBudget, PLAIN_UNIT, Uncountable, judge_delegation};

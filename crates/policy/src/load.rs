@@ -1,5 +1,6 @@
 //! From the text of `lychgate.toml` and the pinned definitions to an [`Applied`].
 
+mod approvers;
 mod delegation;
 mod ledger;
 mod read;
@@ -190,6 +191,7 @@ fn root(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Model {
         roots: roots(reader, top),
         destinations: destinations(reader, top),
         jurisdictions,
+        approvers: approvers::approvers(reader, top),
         ledger: ledger::ledger(reader, top),
         telemetry: telemetry::telemetry(reader, top),
         servers: server::servers(reader, top),
@@ -362,7 +364,7 @@ const PIN_BYTES: usize = 16 << 20;
 
 const AGENT_KEYS: [&str; 5] = ["id", "max_depth", "allow", "uids", "budget"];
 
-const TOP_KEYS: [&str; 16] = [
+const TOP_KEYS: [&str; 17] = [
     "version",
     "profile",
     "unattended",
@@ -376,6 +378,7 @@ const TOP_KEYS: [&str; 16] = [
     "roots",
     "destinations",
     "jurisdictions",
+    "approvers",
     "ledger",
     "telemetry",
     "servers",

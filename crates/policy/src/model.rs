@@ -7,6 +7,7 @@ use lychgate_core::json::Value;
 use lychgate_core::{ConsequenceClass, Digest};
 use serde::{Deserialize, Serialize};
 
+use crate::approvers::Groups;
 use crate::delegation::AgentBudget;
 use crate::envelope::EnvelopeLimits;
 use crate::ledger::Ledger;
@@ -181,6 +182,8 @@ pub(crate) struct Model {
     pub(crate) ledger: Ledger,
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) telemetry: Telemetry,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) approvers: Groups,
     pub(crate) servers: BTreeMap<String, ServerModel>,
 }
 

@@ -13,7 +13,8 @@ use lychgate_gate::{RingSigner, SteadyClock};
 use lychgate_keys::verdict::{AnchorVerdict, Reason};
 use lychgate_keys::{KeyRing, Role, SystemEntropy, TrustBundle};
 use lychgate_store::{
-    self as store, Committed, HeadRow, Lapse, Rotate, SqliteStore, Store, TicketState, Txn,
+    self as store, Committed, HeadRow, Lapse, Rotate, SqliteStore, Store, TicketQuery, TicketState,
+    Txn,
 };
 
 use crate::accepted::Accepted;
@@ -239,7 +240,7 @@ fn check(
 fn live_tickets(database: &dyn Store, now: Timestamp) -> Result<Lapse, StateFault> {
     let mut lapse = Lapse::at(now);
     for state in [TicketState::Pending, TicketState::Approved] {
-        let rows = database.tickets(Some(state), usize::MAX)?;
+        let rows = database.tickets(&TicketQuery::newest(Some(state), usize::MAX))?;
         let unused = rows.into_iter().filter(|row| row.consumed_by.is_none());
         lapse.tickets.extend(unused.map(|row| row.id));
     }

@@ -16,7 +16,7 @@ use lychgate_core::json::Value;
 use lychgate_core::{State, Timestamp, jcs};
 use lychgate_gate::ControlRefused;
 use lychgate_gate::ledger::Archived;
-use lychgate_keys::verdict::{ConfigurationChange, KeyChange};
+use lychgate_keys::verdict::{ApproverChange, ConfigurationChange, KeyChange};
 use lychgate_keys::{KeyFault, NewKey, Role, TrustBundle, rotate};
 use lychgate_policy::Applied;
 use lychgate_store::{ActQuery, ActRow, StoreFault};
@@ -49,17 +49,18 @@ async fn try_answer(door: &Arc<Door>, request: Request) -> Result<Response, Refu
         Request::Delegations => delegate::list(door)?,
         Request::Envelopes => envelopes::list(door),
         Request::CloseEnvelope { id } => envelopes::close(door, id).await?,
-        Request::Pending { after } => pending::page(door, after)?,
+        Request::Pending { wanted } => pending::page(door, wanted)?,
+        Request::Named { part } => pending::named(door, &part),
         Request::Ticket { id } => Response::Ticket {
             ticket: pending::one(door, id)?,
         },
         Request::Rule { verdict } => {
-            gate.rule(&verdict).await.map_err(|why| door.refusal(why))?;
+            let ruled = gate.rule(&verdict).await.map_err(|why| door.refusal(why))?;
             log::info(
                 "a ticket was decided",
                 &[("ticket", verdict.ticket_id.into())],
             );
-            Response::Ruled
+            pending::ruled(ruled)
         }
         Request::Acts { state, limit, .. } => Response::Acts {
             acts: acts(door, state, limit)?,
@@ -131,6 +132,7 @@ async fn change(door: &Arc<Door>, request: Request) -> Result<Response, Refusal>
             }
         }
         Request::Rotate { change } => put_key(door, change).await?,
+        Request::ChangeApprover { change } => change_approver(door, change).await?,
         Request::Prune {
             first,
             below,
@@ -181,7 +183,7 @@ fn status(door: &Door) -> Result<Status, Refusal> {
         .map(|state| (state.name().to_owned(), counts.of(state)))
         .filter(|(_, count)| *count > 0)
         .collect::<BTreeMap<_, _>>();
-    let pending = gate.pending().map_err(fault)?.len();
+    let pending = gate.pending_count();
     let standing = gate.standing();
     Ok(Status {
         gate_id: gate.id(),
@@ -281,6 +283,15 @@ async fn put_key(door: &Door, change: KeyChange) -> Result<Response, Refusal> {
         ],
     );
     Ok(Response::Rotated { key_id })
+}
+
+async fn change_approver(door: &Door, change: ApproverChange) -> Result<Response, Refusal> {
+    let trust = door.state.trust();
+    let put = move |bundle: &TrustBundle| bundle.write(&trust).map_err(shown);
+    let changed = door.gate().change_approver(&change, put).await;
+    let key_id = changed.map_err(|why| door.refusal(why))?;
+    log::info("the approvers changed", &[("key", (&key_id).into())]);
+    Ok(Response::ApproverChanged { key_id })
 }
 
 fn shown(fault: KeyFault) -> String {

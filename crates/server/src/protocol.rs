@@ -1,6 +1,6 @@
 //! What a client asks the gate, and what it answers: closed JSON objects, read with the strict parser (PROFILE §3).
 //!
-//! A request's frame is `{"protocol":2,"request":…}`. A connection may ask one thing after another, so that a plan, a
+//! A request's frame is `{"protocol":3,"request":…}`. A connection may ask one thing after another, so that a plan, a
 //! passphrase typed meanwhile and the change itself can share one; they need not. [`Request::Mcp`] and a following
 //! [`Request::Acts`] take the rest of the connection.
 
@@ -17,8 +17,8 @@ use lychgate_core::{Digest, State};
 use lychgate_gate::DelegationRequest;
 use lychgate_keys::Role;
 use lychgate_keys::verdict::{
-    ApprovalVerdict, BundleEdge, Challenge, ConfigurationChange, KeyChange, PruneVerdict,
-    PublicKey, Reason, ReconciliationVerdict,
+    ApprovalVerdict, ApproverChange, BundleEdge, Challenge, ConfigurationChange, KeyChange,
+    PruneVerdict, PublicKey, Reason, ReconciliationVerdict,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -27,13 +27,13 @@ pub use self::delegation::{DelegationView, MOST_DELEGATIONS};
 pub use self::envelope::EnvelopeView;
 pub use self::ledger::{LedgerView, MOST_HEADS, MOST_RECORDS, RecordLine};
 pub use self::view::{
-    ActView, Bytes, ChangeView, Class, Configuration, DiagnosticView, Effect, NotBytes, Plan,
-    Refusal, SignedObjects, Status, Ticket, TicketSummary,
+    ActView, Asked, Bytes, ChangeView, Class, Configuration, DiagnosticView, Effect, NotBytes,
+    Plan, Refusal, SignedObjects, Status, Ticket, TicketSummary, Wanted,
 };
 use crate::frame::{Frame, Kind, MOST_CONTROL};
 
 /// The one version of this protocol.
-pub const PROTOCOL: u64 = 2;
+pub const PROTOCOL: u64 = 3;
 
 /// What a client asks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -71,12 +71,15 @@ pub enum Request {
     Status,
     /// To end. Answered with [`Response::Stopping`].
     Stop,
-    /// The tickets that wait for a person, oldest first, [`MOST_TICKETS`] at a time. Answered with [`Response::Pending`].
+    /// Tickets that wait for a person, at most [`MOST_TICKETS`] at a time. Answered with [`Response::Pending`].
     Pending {
-        /// Only those after this one: the last of the page before.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[serde(deserialize_with = "json::present")]
-        after: Option<TicketId>,
+        /// Which.
+        wanted: Wanted,
+    },
+    /// The tickets that wait and that a text names: an id, or how it begins or ends. Answered with [`Response::Named`].
+    Named {
+        /// The text.
+        part: String,
     },
     /// One of them, with what the person is to be shown. Answered with [`Response::Ticket`].
     Ticket {
@@ -87,6 +90,11 @@ pub enum Request {
     Rule {
         /// Signed.
         verdict: ApprovalVerdict,
+    },
+    /// Another approver, or one less. Answered with [`Response::ApproverChanged`].
+    ChangeApprover {
+        /// Signed.
+        change: ApproverChange,
     },
     /// Acts, newest first. Answered with [`Response::Acts`]; when following, with one more whenever some have changed.
     Acts {
@@ -234,10 +242,17 @@ pub enum Response {
     Stopping,
     /// One page of the tickets.
     Pending {
-        /// Oldest first.
+        /// In the order that was asked for.
         tickets: Vec<TicketSummary>,
         /// Whether there are further ones.
         more: bool,
+        /// How many wait in all.
+        waiting: u64,
+    },
+    /// The tickets that a text names.
+    Named {
+        /// At most three: more than one names none.
+        tickets: Vec<TicketId>,
     },
     /// The ticket.
     Ticket {
@@ -245,7 +260,15 @@ pub enum Response {
         ticket: Option<Ticket>,
     },
     /// The verdict is kept.
-    Ruled,
+    Ruled {
+        /// Who is still to say yes; empty when the ticket is decided.
+        still: Vec<Asked>,
+    },
+    /// The approver has come or gone.
+    ApproverChanged {
+        /// The key's id.
+        key_id: KeyId,
+    },
     /// The acts.
     Acts {
         /// Newest first. When following: those that changed since the last answer.
@@ -425,6 +448,8 @@ fn from_frame<T: DeserializeOwned>(frame: &Frame, member: &str) -> Result<T, Pro
     }
 }
 
+/// The most tickets that one name is told of.
+pub const MOST_NAMED: usize = 3;
 /// The most tickets in one answer.
 pub const MOST_TICKETS: usize = 500;
 /// The most acts in one answer.

@@ -20,7 +20,7 @@ use lychgate_keys::verdict::{
 };
 use lychgate_keys::{ApproverKey, Role, SigningKey, TrustBundle};
 use lychgate_server::frame::Frame;
-use lychgate_server::protocol::{Plan, Ticket, TicketSummary};
+use lychgate_server::protocol::{Plan, Ticket, TicketSummary, Wanted};
 use lychgate_server::{Client, ClientFault, Request, Response};
 use support::{Mcp, PASSPHRASE, World, eventually};
 
@@ -43,10 +43,15 @@ fn now(world: &World) -> Timestamp {
 }
 
 fn pending(client: &mut Client) -> Vec<TicketSummary> {
-    match client.ask(&Request::Pending { after: None }).unwrap() {
+    let wanted = Wanted {
+        limit: 500,
+        ..Wanted::default()
+    };
+    match client.ask(&Request::Pending { wanted }).unwrap() {
         Response::Pending {
             tickets,
             more: false,
+            ..
         } => tickets,
         other => panic!("{other:?}"),
     }
@@ -94,10 +99,21 @@ fn a_held_call_is_shown_approved_and_runs() {
     assert!(summary.waiting && summary.reach.ends_with("/plain/f"));
     assert_eq!((summary.tool.as_str(), summary.more), ("s", 0));
     assert_eq!(summary.act, world.acts()[0].id);
-    let next = client.ask(&Request::Pending {
+    let wanted = Wanted {
         after: Some(summary.id),
+        limit: 500,
+        ..Wanted::default()
+    };
+    let next = client.ask(&Request::Pending { wanted });
+    assert!(
+        matches!(next, Ok(Response::Pending { tickets, more: false, waiting: 1 }) if tickets.is_empty())
+    );
+    let id = summary.id.to_string();
+    let named = client.ask(&Request::Named {
+        part: id[28..].to_owned(),
     });
-    assert!(matches!(next, Ok(Response::Pending { tickets, more: false }) if tickets.is_empty()));
+    let tickets = vec![summary.id];
+    assert_eq!(named.unwrap(), Response::Named { tickets });
     let ticket = ticket(&mut client, &summary);
     assert!(ticket.waiting && ticket.subject == summary.subject);
     let display = ticket.display().unwrap();
@@ -113,6 +129,7 @@ fn a_held_call_is_shown_approved_and_runs() {
         object_type: Default::default(),
         ticket_id: ticket.id,
         subject: ticket.subject,
+        expires_at: ticket.expires_at,
         verdict: Verdict::Approve,
         at: now(&world),
         mark: unsigned(),
@@ -126,7 +143,8 @@ fn a_held_call_is_shown_approved_and_runs() {
         other => panic!("{other:?}"),
     }
     key(&world).sign(&mut verdict).unwrap();
-    assert_eq!(client.ask(&request(&verdict)).unwrap(), Response::Ruled);
+    let ruled = Response::Ruled { still: Vec::new() };
+    assert_eq!(client.ask(&request(&verdict)).unwrap(), ruled);
     assert!(mcp.hear().contains("done"));
     let id = world.acts()[0].id;
     match client.ask(&Request::Act { id }).unwrap() {

@@ -14,7 +14,7 @@ use crate::meter::Load;
 use crate::outcome::{Committed, StoreFault};
 use crate::row::{
     ActQuery, ActRow, AppliedRow, Counts, DelegationRow, HeadRow, ProtectedState, RecordRow,
-    Revocation, SaidRow, TicketRow, TicketState,
+    Revocation, SaidRow, TicketQuery, TicketRow, VerdictRow,
 };
 use crate::txn::Txn;
 
@@ -127,15 +127,17 @@ pub trait Store: Send + Sync + 'static {
     /// As [`Store::protected_state`].
     fn ticket(&self, id: TicketId) -> Result<Option<TicketRow>, StoreFault>;
 
-    /// Tickets, newest first, of one state or of all. Rows come without their sealed displays.
+    /// The verdicts on a ticket, at most one a key, in the order of the keys.
     ///
     /// # Errors
     /// As [`Store::protected_state`].
-    fn tickets(
-        &self,
-        state: Option<TicketState>,
-        limit: usize,
-    ) -> Result<Vec<TicketRow>, StoreFault>;
+    fn verdicts(&self, id: TicketId) -> Result<Vec<VerdictRow>, StoreFault>;
+
+    /// Tickets in the order of their ids, which is that of their making. Rows come without their sealed displays.
+    ///
+    /// # Errors
+    /// As [`Store::protected_state`].
+    fn tickets(&self, query: &TicketQuery) -> Result<Vec<TicketRow>, StoreFault>;
 
     /// The tickets of an approval subject (PROFILE §11) that are pending, or approved and not consumed, newest first.
     /// Whether one has expired by now is the caller's to compare; consuming it compares again. Rows come without their

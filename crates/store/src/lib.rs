@@ -33,11 +33,11 @@ pub use meter::Load;
 pub use outcome::{Committed, Done, Rejected, StoreFault, Which};
 pub use row::{
     ActQuery, ActRow, AppliedRow, BatchSignature, Counts, DelegationRow, Grant, HeadRow,
-    ProtectedState, RecordRow, Revocation, SaidRow, TicketRow, TicketState,
+    ProtectedState, RecordRow, Revocation, SaidRow, TicketQuery, TicketRow, TicketState, VerdictRow,
 };
 pub use sqlite::{Options, SqliteStore};
 pub use txn::{
     Apply, Approval, Awaited, Contradict, Decide, Delegate, Deliver, Dispatch, Entry, Escalate,
     Issue, Lapse, Lapsed, LeafHash, NewAct, NewDelegation, NewTicket, Note, Prune, Refuse, Revoke,
-    Rotate, Said, Settle, Txn, Whose,
+    Rotate, Ruling, Said, Settle, Txn, Whose,
 };

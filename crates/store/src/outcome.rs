@@ -96,6 +96,9 @@ pub enum Rejected {
         /// What it is.
         state: TicketState,
     },
+    /// This key has given its verdict on the ticket.
+    #[error("this key has decided on the ticket before")]
+    SeenVerdict,
     /// Only an approved ticket licenses an act. EF-070, EF-071.
     #[error("the ticket is not approved but {state}")]
     TicketNotApproved {

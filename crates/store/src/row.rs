@@ -249,6 +249,41 @@ pub struct DelegationRow {
     pub body: Vec<u8>,
 }
 
+/// Which tickets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TicketQuery {
+    /// Only those in this state.
+    pub state: Option<TicketState>,
+    /// Only those past this one, in the direction of the walk.
+    pub after: Option<TicketId>,
+    /// From the newest down, else from the oldest up.
+    pub newest_first: bool,
+    /// At most so many.
+    pub limit: usize,
+}
+
+impl TicketQuery {
+    /// The newest ones, newest first.
+    #[must_use]
+    pub const fn newest(state: Option<TicketState>, limit: usize) -> Self {
+        Self {
+            state,
+            after: None,
+            newest_first: true,
+            limit,
+        }
+    }
+}
+
+/// A verdict on a ticket, as it was signed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VerdictRow {
+    /// With which key, as the store was told.
+    pub approver: KeyId,
+    /// The signed object. Nothing here vouches for it: it is verified before it is used.
+    pub bytes: Vec<u8>,
+}
+
 /// The applied configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AppliedRow {

@@ -293,20 +293,33 @@ pub struct NewTicket {
     pub expires_at: Timestamp,
 }
 
-/// Keeps a person's decision on a pending ticket that is in time, and deletes its sealed display. A no also moves every
-/// act that still waits for it to refused (EF-071); a yes moves no act.
+/// Keeps a person's verdict on a pending ticket that is in time, one a key (`SeenVerdict`). What ends the ticket deletes
+/// its sealed display. A no also moves every act that still waits for it to refused (EF-071); a yes moves no act.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decide {
     /// The ticket.
     pub ticket: TicketId,
-    /// Yes or no.
-    pub approve: bool,
+    /// What the verdict makes of it.
+    pub ruling: Ruling,
     /// With which key.
     pub approver: KeyId,
+    /// The verdict as it was signed. Opaque here; whoever uses an approval verifies it again.
+    pub verdict: Vec<u8>,
     /// What time it is.
     pub now: Timestamp,
     /// For the record.
     pub receipts: Vec<Entry>,
+}
+
+/// What a verdict makes of its ticket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ruling {
+    /// A yes that is not enough alone: the ticket stays pending.
+    Counted,
+    /// The yes that was wanted, or the last one.
+    Approved,
+    /// A no: one ends it.
+    Denied,
 }
 
 /// Ends what ran out or was given up, all of it or nothing.

@@ -110,6 +110,31 @@ pub(crate) struct Tour {
     pub(crate) output: Output,
 }
 
+/// `pending`
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  lychgate pending\n  lychgate pending --tool bank --class FINANCIAL\n  lychgate pending --limit 500 --oldest --json"
+)]
+pub(crate) struct Pending {
+    /// Only calls of this server, or of one of its functions
+    #[arg(long, value_name = "SERVER[/FUNCTION]")]
+    pub(crate) tool: Option<String>,
+    /// Only calls of this consequence class
+    #[arg(long, value_name = "CLASS")]
+    pub(crate) class: Option<String>,
+    /// The oldest first, instead of the newest
+    #[arg(long)]
+    pub(crate) oldest: bool,
+    /// Go on after this ticket: the last one of the page before
+    #[arg(long, value_name = "ID")]
+    pub(crate) after: Option<String>,
+    /// How many at most (50; with `--json` all)
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<u64>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
 /// `approve` and `deny`
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -122,6 +147,9 @@ pub(crate) struct Decide {
     /// Tickets, or a part that names one
     #[arg(required = true, value_name = "ID")]
     pub(crate) ids: Vec<String>,
+    /// Sign with this approver's key, as `keys approver add NAME` made it
+    #[arg(long = "as", value_name = "NAME")]
+    pub(crate) name: Option<String>,
     #[command(flatten)]
     pub(crate) passphrase: Passphrase,
     #[command(flatten)]
@@ -253,6 +281,51 @@ pub(crate) enum KeysCommand {
     /// Change the approver's passphrase
     #[command(after_help = "Example:\n  lychgate keys passphrase")]
     Passphrase(ChangePassphrase),
+    /// Add another approver, or retire one
+    #[command(subcommand)]
+    Approver(ApproverCommand),
+}
+
+/// What to do with approvers.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ApproverCommand {
+    /// Make a key for another approver, under a passphrase of its own
+    #[command(
+        after_help = "Example:\n  lychgate keys approver add alice\n\nAn approver of now says yes with a passphrase; then the new approver types a new one, twice."
+    )]
+    Add(AddApprover),
+    /// Believe an approver's key no longer; what it approved and nobody has used is void
+    #[command(
+        after_help = "Example:\n  lychgate keys approver retire kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k"
+    )]
+    Retire(RetireApprover),
+}
+
+/// `keys approver add`
+#[derive(Debug, Args)]
+pub(crate) struct AddApprover {
+    /// What this machine calls the new approver: small letters, digits, `-`
+    pub(crate) name: String,
+    /// Sign with this approver's key
+    #[arg(long = "as", value_name = "NAME")]
+    pub(crate) signer: Option<String>,
+    #[command(flatten)]
+    pub(crate) passphrase: Passphrase,
+    /// Read the new approver's passphrase from this descriptor instead of the terminal
+    #[arg(long, value_name = "N")]
+    pub(crate) new_passphrase_fd: Option<u32>,
+}
+
+/// `keys approver retire`
+#[derive(Debug, Args)]
+pub(crate) struct RetireApprover {
+    /// The key's id, as `keys list` shows it
+    pub(crate) key: String,
+    /// Sign with this approver's key
+    #[arg(long = "as", value_name = "NAME")]
+    pub(crate) signer: Option<String>,
+    #[command(flatten)]
+    pub(crate) passphrase: Passphrase,
 }
 
 /// `keys rotate`

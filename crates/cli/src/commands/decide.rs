@@ -3,13 +3,13 @@
 
 use lychgate_core::act::Version;
 use lychgate_core::display::escape;
+use lychgate_core::id::TicketId;
 use lychgate_keys::verdict::{ApprovalVerdict, Verdict};
-use lychgate_server::protocol::TicketSummary;
+use lychgate_server::protocol::Asked;
 use lychgate_server::{Request, Response};
 use serde_json::json;
 
 use super::Context;
-use super::pending;
 use super::ticket::Checked;
 use crate::approver;
 use crate::args::Decide;
@@ -30,12 +30,13 @@ pub(crate) fn deny(args: &Decide, context: &mut Context<'_>) -> Outcome {
 
 fn decide(args: &Decide, verdict: Verdict, context: &mut Context<'_>) -> Outcome {
     let mut connection = Connection::open(context)?;
-    let mut waiting = pending::fetch(&mut connection)?;
     let mut chosen: Vec<Checked> = Vec::new();
-    for id in &args.ids {
-        let at = find(&waiting, id)?;
+    for part in &args.ids {
+        let id = named(&mut connection, part)?;
         // A ticket named twice is decided once.
-        let id = waiting.remove(at).id;
+        if chosen.iter().any(|one| one.ticket().id == id) {
+            continue;
+        }
         let ticket = answer!(connection.ask(&Request::Ticket { id })?, Response::Ticket { ticket } => ticket)?;
         chosen.push(Checked::new(ticket.ok_or_else(|| gone(&id.to_string()))?)?);
     }
@@ -46,10 +47,8 @@ fn decide(args: &Decide, verdict: Verdict, context: &mut Context<'_>) -> Outcome
         }
         ask_line(verdict, &chosen, context);
     }
-    let key = approver::open(
-        &context.places.approver()?,
-        args.passphrase.passphrase_fd.into(),
-    )?;
+    let path = context.places.approver_named(args.name.as_deref())?;
+    let key = approver::open(&path, args.passphrase.passphrase_fd.into())?;
     let mut first_fault = None;
     for checked in &chosen {
         let ticket = checked.ticket();
@@ -58,6 +57,7 @@ fn decide(args: &Decide, verdict: Verdict, context: &mut Context<'_>) -> Outcome
             object_type: Default::default(),
             ticket_id: ticket.id,
             subject: ticket.subject,
+            expires_at: ticket.expires_at,
             verdict,
             at: now(),
             mark,
@@ -65,8 +65,8 @@ fn decide(args: &Decide, verdict: Verdict, context: &mut Context<'_>) -> Outcome
         // One that lapsed meanwhile does not keep the others from being decided.
         match connection.ask(&Request::Rule { verdict: signed }) {
             Ok(response) => {
-                answer!(response, Response::Ruled => ())?;
-                say(verdict, checked, args.output.json, context);
+                let still = answer!(response, Response::Ruled { still } => still)?;
+                say(verdict, checked, &still, args.output.json, context);
             }
             Err(fault) => first_fault = first_fault.or(Some(fault)),
         }
@@ -97,60 +97,77 @@ fn ask_line(verdict: Verdict, chosen: &[Checked], context: &mut Context<'_>) {
     let _ = context.terminal.flush();
 }
 
-fn say(verdict: Verdict, checked: &Checked, as_json: bool, context: &mut Context<'_>) {
+fn say(
+    verdict: Verdict,
+    checked: &Checked,
+    still: &[Asked],
+    as_json: bool,
+    context: &mut Context<'_>,
+) {
     let id = checked.ticket().id;
     let word = match verdict {
         Verdict::Approve => "approved",
         Verdict::Deny => "denied",
     };
+    let enough = still.is_empty();
     if as_json {
-        context
-            .terminal
-            .json_line(&json!({ "id": id.to_string(), "verdict": word }));
+        context.terminal.json_line(&json!({
+            "id": id.to_string(), "verdict": word, "decided": enough, "asked": asked_document(still),
+        }));
         return;
     }
-    let follows = match (verdict, checked.ticket().waiting) {
-        (Verdict::Approve, true) => "the waiting call goes through now, once",
-        (Verdict::Approve, false) => {
+    let follows = match (verdict, enough, checked.ticket().waiting) {
+        (Verdict::Approve, false, _) => "counted; more must say yes",
+        (Verdict::Approve, true, true) => "the waiting call goes through now, once",
+        (Verdict::Approve, true, false) => {
             "the caller has gone; one equal call goes through when it comes"
         }
-        (Verdict::Deny, _) => "the call is refused",
+        (Verdict::Deny, ..) => "the call is refused",
     };
     context.terminal.line(&[
         styled(Style::Green, "✓ "),
         text(format!("{word} {}", checked.tool())),
         dim(format!("  {follows}")),
     ]);
+    for one in still {
+        context
+            .terminal
+            .line(&[dim(format!("  {}", asked_line(one)))]);
+    }
+}
+
+/// `2 of finance must say yes, 1 has`
+pub(super) fn asked_line(one: &Asked) -> String {
+    let group = if one.group.is_empty() {
+        "any approver".to_owned()
+    } else {
+        escape(&one.group)
+    };
+    format!("{} of {group} must say yes, {} so far", one.quorum, one.yes)
+}
+
+fn asked_document(asked: &[Asked]) -> serde_json::Value {
+    let one = |one: &Asked| json!({ "group": one.group, "quorum": one.quorum, "yes": one.yes });
+    asked.iter().map(one).collect()
 }
 
 /// The one ticket that a text names: its id, or how the id begins or ends.
-fn find(waiting: &[TicketSummary], named: &str) -> Outcome<usize> {
-    let quoted = escape(named);
-    let begins = |id: &str| {
-        id.starts_with(named)
-            || id
-                .strip_prefix("tkt-")
-                .is_some_and(|id| id.starts_with(named))
+pub(super) fn named(connection: &mut Connection, part: &str) -> Outcome<TicketId> {
+    let quoted = escape(part);
+    if part.len() < LEAST {
+        return Err(Stop::usage(format!(
+            "`{quoted}` is too short to name a ticket; give at least {LEAST} characters"
+        )));
+    }
+    let request = Request::Named {
+        part: part.to_owned(),
     };
-    let fits = |ticket: &TicketSummary| {
-        let id = ticket.id.to_string();
-        id == named || (named.len() >= LEAST && (begins(&id) || id.ends_with(named)))
-    };
-    let found = waiting
-        .iter()
-        .enumerate()
-        .filter(|(_, ticket)| fits(ticket))
-        .map(|(at, _)| at)
-        .collect::<Vec<_>>();
+    let found = answer!(connection.ask(&request)?, Response::Named { tickets } => tickets)?;
     match found.as_slice() {
         [one] => Ok(*one),
-        [] if named.len() < LEAST => Err(Stop::usage(format!(
-            "`{quoted}` is too short to name a ticket; give at least {LEAST} characters"
-        ))),
         [] => Err(gone(&quoted)),
         _ => Err(Stop::usage(format!(
-            "`{quoted}` names {} tickets; give more of it",
-            found.len()
+            "`{quoted}` names more than one ticket; give more of it"
         ))
         .try_this("lychgate pending")),
     }
@@ -165,64 +182,3 @@ fn gone(named: &str) -> Stop {
 
 /// Fewer characters than this name nothing.
 const LEAST: usize = 4;
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-    use crate::outcome::Status;
-    use lychgate_core::{Digest, Timestamp};
-
-    fn tickets() -> Vec<TicketSummary> {
-        [
-            "0190a5d6-8f2b-7c3e-9d41-5b6a7c8d9e0f",
-            "0190a5d6-9000-7c3e-9d41-5b6a7c8d9e10",
-        ]
-        .map(|id| TicketSummary {
-            id: format!("tkt-{id}").parse().unwrap(),
-            subject: Digest::sha256(b""),
-            created_at: Timestamp::from_millis(0),
-            expires_at: Timestamp::from_millis(1),
-            waiting: false,
-            act: lychgate_core::id::ActId::new(Timestamp::from_millis(0), [0; 10]),
-            tool: String::new(),
-            function: String::new(),
-            class: String::new(),
-            reach: String::new(),
-            more: 0,
-            arguments_digest: String::new(),
-            code: String::new(),
-            why: String::new(),
-        })
-        .to_vec()
-    }
-
-    #[test]
-    fn a_ticket_is_named_by_its_id_or_a_part_that_fits_one() {
-        for (named, at) in [
-            ("tkt-0190a5d6-8f2b-7c3e-9d41-5b6a7c8d9e0f", 0),
-            ("0190a5d6-9", 1),
-            ("tkt-0190a5d6-8", 0),
-            ("9e10", 1),
-            ("7c8d9e0f", 0),
-        ] {
-            assert_eq!(find(&tickets(), named).unwrap(), at, "{named}");
-        }
-    }
-
-    #[test]
-    fn a_part_that_fits_none_or_several_names_nothing() {
-        for (named, status) in [
-            ("0190a5d6", Status::Usage),
-            ("e0f", Status::Usage),
-            ("", Status::Usage),
-            ("abcd", Status::Refused),
-            ("tkt-0190a5d6-8f2b-7c3e-9d41-5b6a7c8d9e0f0", Status::Refused),
-            ("\u{1b}[2K", Status::Refused),
-        ] {
-            let stop = find(&tickets(), named).unwrap_err();
-            assert_eq!(stop.status(), status, "{named}");
-            assert!(!stop.message().contains('\u{1b}'));
-        }
-    }
-}

@@ -22,6 +22,7 @@ pub(crate) fn run(args: &Keys, context: &mut Context<'_>) -> Outcome {
         KeysCommand::Rotate(args) => rotate(args, context),
         KeysCommand::Export => export(context),
         KeysCommand::Passphrase(args) => passphrase(args, context),
+        KeysCommand::Approver(what) => super::approvers::run(what, context),
     }
 }
 

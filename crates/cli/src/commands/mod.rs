@@ -3,6 +3,7 @@
 mod acts;
 mod add;
 mod apply;
+mod approvers;
 mod bench;
 mod canon;
 mod check;
@@ -75,7 +76,7 @@ pub(crate) fn run(cli: Cli, terminal: &mut Terminal) -> Outcome {
         Command::Init(args) => init::run(args, context),
         Command::Add(args) => add::run(args, context),
         Command::Mcp(args) => mcp::run(args, context),
-        Command::Pending(args) => pending::run(*args, context),
+        Command::Pending(args) => pending::run(args, context),
         Command::Approve(args) => decide::approve(args, context),
         Command::Deny(args) => decide::deny(args, context),
         Command::Delegate(args) => delegate::run(args, context),

@@ -1,59 +1,149 @@
 //! `pending`: what waits for a person, and how to look at it.
 
+use lychgate_core::ConsequenceClass;
 use lychgate_core::display::{escape, escape_within};
 use lychgate_core::id::TicketId;
-use lychgate_server::Request;
-use lychgate_server::Response;
-use lychgate_server::protocol::TicketSummary;
+use lychgate_server::protocol::{MOST_TICKETS, TicketSummary, Wanted};
+use lychgate_server::{Request, Response};
 use serde_json::json;
 
 use super::Context;
-use crate::args::Output;
+use crate::args::Pending;
 use crate::connection::{Connection, answer};
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, Stop};
 use crate::places::now;
 use crate::terminal::{Span, Style, ago, bold, count, dim, styled, text};
 
 /// Lists.
-pub(crate) fn run(output: Output, context: &mut Context<'_>) -> Outcome {
-    let tickets = fetch(&mut Connection::open(context)?)?;
-    if output.json {
-        let list = tickets.iter().map(document).collect::<Vec<_>>();
-        context.terminal.document(&json!({ "pending": list }));
+pub(crate) fn run(args: &Pending, context: &mut Context<'_>) -> Outcome {
+    let mut connection = Connection::open(context)?;
+    let wanted = wanted(args, &mut connection)?;
+    let all = if args.output.json {
+        u64::MAX
+    } else {
+        MOST_ROWS
+    };
+    let page = fetch(&mut connection, wanted, args.limit.unwrap_or(all))?;
+    if args.output.json {
+        let list = page.tickets.iter().map(document).collect::<Vec<_>>();
+        context.terminal.document(&json!({
+            "pending": list, "more": page.more, "waiting": page.waiting,
+        }));
         return Ok(());
     }
-    if tickets.is_empty() {
-        context.terminal.line(&[text("Nothing waits for you.")]);
-        return Ok(());
+    show(args, &page, context);
+    Ok(())
+}
+
+/// What a list shows.
+struct Page {
+    tickets: Vec<TicketSummary>,
+    more: bool,
+    waiting: u64,
+}
+
+fn wanted(args: &Pending, connection: &mut Connection) -> Outcome<Wanted> {
+    let (tool, function) = match args.tool.as_deref().map(|tool| tool.split_once('/')) {
+        None => (None, None),
+        Some(Some((tool, function))) => (Some(tool.to_owned()), Some(function.to_owned())),
+        Some(None) => (args.tool.clone(), None),
+    };
+    let class = match args.class.as_deref() {
+        None => None,
+        Some(word) => Some(
+            ConsequenceClass::from_name(&word.to_uppercase()).ok_or_else(|| {
+                Stop::usage(format!("`{}` is no consequence class", escape(word)))
+            })?,
+        ),
+    };
+    let after = match args.after.as_deref() {
+        None => None,
+        // A ticket that has been decided meanwhile is still a place in the list.
+        Some(id) => Some(
+            id.parse()
+                .or_else(|_| super::decide::named(connection, id))?,
+        ),
+    };
+    Ok(Wanted {
+        after,
+        newest_first: !args.oldest,
+        tool,
+        function,
+        class,
+        limit: 0,
+    })
+}
+
+/// At most `most` tickets, page by page.
+fn fetch(connection: &mut Connection, mut wanted: Wanted, most: u64) -> Outcome<Page> {
+    let mut page = Page {
+        tickets: Vec::new(),
+        more: true,
+        waiting: 0,
+    };
+    let mut left = most.max(1);
+    while page.more && left > 0 {
+        wanted.limit = left.min(MOST_TICKETS as u64);
+        let request = Request::Pending {
+            wanted: wanted.clone(),
+        };
+        let (tickets, more) = answer!(connection.ask(&request)?, Response::Pending { tickets, more, waiting } => {
+            page.waiting = waiting;
+            (tickets, more)
+        })?;
+        wanted.after = tickets.last().map(|ticket| ticket.id);
+        left = left.saturating_sub(tickets.len() as u64);
+        // A gate that gives nothing new has nothing more to give.
+        page.more = more && !tickets.is_empty();
+        page.tickets.extend(tickets);
     }
+    Ok(page)
+}
+
+fn show(args: &Pending, page: &Page, context: &mut Context<'_>) {
     let terminal = &mut *context.terminal;
-    terminal.line(&[bold(count(
-        tickets.len(),
-        "call waits for you",
-        "calls wait for you",
-    ))]);
+    let filtered = args.tool.is_some() || args.class.is_some() || args.after.is_some();
+    let Some(last) = page.tickets.last() else {
+        terminal.line(&[text(match (filtered, page.waiting) {
+            (true, 1..) => "Nothing of that kind waits for you.",
+            _ => "Nothing waits for you.",
+        })]);
+        return;
+    };
+    let waiting = usize::try_from(page.waiting).unwrap_or(usize::MAX);
+    let order = if args.oldest { "oldest" } else { "newest" };
+    let shown = page.tickets.len();
+    let part = if shown < waiting {
+        format!("   {shown} shown, the {order} first")
+    } else {
+        String::new()
+    };
+    terminal.line(&[
+        bold(count(waiting, "call waits for you", "calls wait for you")),
+        dim(part),
+    ]);
     terminal.gap();
-    let ids = tickets.iter().map(|ticket| ticket.id).collect::<Vec<_>>();
+    let ids = page
+        .tickets
+        .iter()
+        .map(|ticket| ticket.id)
+        .collect::<Vec<_>>();
     let handles = handles(&ids);
     let mut rows = vec![
         ["ticket", "age", "left", "tool", "class", "where to"]
             .map(dim)
             .to_vec(),
     ];
-    let shown = tickets.iter().zip(&handles).take(MOST_ROWS);
-    rows.extend(shown.map(|(ticket, handle)| row(ticket, handle)));
+    let listed = page.tickets.iter().zip(&handles);
+    rows.extend(listed.map(|(ticket, handle)| row(ticket, handle)));
     terminal.table(&rows);
-    let left = tickets.len().saturating_sub(MOST_ROWS);
-    if left > 0 {
+    terminal.gap();
+    if page.more {
         terminal.line(&[
-            dim(format!(
-                "  and {} that came later:  ",
-                count(left, "call", "calls")
-            )),
-            text("lychgate pending --json"),
+            dim("There are more:                   "),
+            text(format!("lychgate pending --after {}", last.id)),
         ]);
     }
-    terminal.gap();
     let first = handles.first().map(String::as_str).unwrap_or_default();
     terminal.line(&[
         dim("Look at one, then say yes or no:  "),
@@ -63,23 +153,6 @@ pub(crate) fn run(output: Output, context: &mut Context<'_>) -> Outcome {
         dim("                                  "),
         text(format!("lychgate deny {first}")),
     ]);
-    Ok(())
-}
-
-/// The tickets that wait, oldest first, page by page.
-pub(crate) fn fetch(connection: &mut Connection) -> Outcome<Vec<TicketSummary>> {
-    let mut all: Vec<TicketSummary> = Vec::new();
-    loop {
-        let after = all.last().map(|ticket| ticket.id);
-        let request = Request::Pending { after };
-        let (tickets, more) = answer!(connection.ask(&request)?, Response::Pending { tickets, more } => (tickets, more))?;
-        // A gate that gives nothing new has nothing more to give.
-        let more = more && !tickets.is_empty();
-        all.extend(tickets);
-        if !more {
-            return Ok(all);
-        }
-    }
 }
 
 /// For each ticket the last characters of its id that name no other one; at least eight.
@@ -151,8 +224,8 @@ fn document(ticket: &TicketSummary) -> serde_json::Value {
     })
 }
 
-/// A terminal's list ends here; nobody reads on.
-const MOST_ROWS: usize = 100;
+/// A terminal's list ends here, unless more is asked for.
+const MOST_ROWS: u64 = 50;
 const LEAST_HANDLE: usize = 8;
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use lychgate_core::json::{self, Limits, Object, Value};
 use lychgate_core::{Digest, Timestamp, jcs};
 use lychgate_server::protocol::Ticket;
 
+use super::decide::asked_line;
 use crate::outcome::{Outcome, Stop};
 use crate::terminal::{Style, Terminal, ago, bold, dim, styled, text};
 
@@ -94,6 +95,9 @@ impl Checked {
             "why asked",
             &format!("{} ({})", self.of("why"), self.of("code")),
         );
+        for one in ticket.asked.iter().filter(|one| !one.group.is_empty()) {
+            field(terminal, "who decides", &asked_line(one));
+        }
         field(terminal, "agent", &self.of("agent_id"));
         field(terminal, "for", &self.of("principal_id"));
         field(terminal, "purpose", &self.of("purpose"));

@@ -169,12 +169,13 @@ async fn approve(world: &World, ticket: &TicketSummary) -> Result<(), Fault> {
         object_type: Default::default(),
         ticket_id: ticket.id,
         subject: ticket.subject,
+        expires_at: ticket.expires_at,
         verdict: Verdict::Approve,
         at: world.lab.gate.now(),
         mark: Mark::unsigned(key.key_id().clone()),
     };
     key.sign(&mut signed).map_err(at("approver"))?;
-    world.lab.gate.rule(&signed).await.map_err(Fault)
+    world.lab.gate.rule(&signed).await.map_err(Fault).map(drop)
 }
 
 async fn reconcile(world: &World, act: ActId, effect: bool) -> Result<(), Fault> {

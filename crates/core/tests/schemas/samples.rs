@@ -21,6 +21,7 @@ fn samples() -> Vec<(Validator, Value)> {
         "key-change",
         "anchor-verdict",
         "prune-verdict",
+        "approver-change",
         "trust-bundle"
     ];
     let pair = |(name, schema, sample): (&str, &str, &str)| {

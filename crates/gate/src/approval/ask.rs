@@ -113,16 +113,16 @@ impl Gate {
         let no_ticket = |_| (Code::FailClosed, "no ticket could be made");
         let now = self.now();
         let id = TicketId::new(now, self.ten().map_err(no_ticket)?);
+        let lifetime = Duration::from_millis(held.current.applied.limits().ticket);
+        let expires_at = now.after(lifetime);
         let (code, why) = (question.code, question.why);
         let none = (Code::FailClosed, "no ticket could be made");
         let seal =
             |label: Vec<u8>, bytes: &[u8]| self.sealer().seal(&label, bytes).map_err(|_| none);
         let display = jcs::to_bytes(&display_of(held, code, why).ok_or(none)?);
-        let display = seal(display_label(id), &display)?;
+        let display = seal(display_label(id, &subject, expires_at), &display)?;
         let summary = jcs::to_bytes(&summary_of(held, code, why).ok_or(none)?);
-        let summary = seal(summary_label(id), &summary)?;
-        let lifetime = Duration::from_millis(held.current.applied.limits().ticket);
-        let expires_at = now.after(lifetime);
+        let summary = seal(summary_label(id, &subject, expires_at), &summary)?;
         let holder = held.session.holder();
         let tickets = &self.approvals().tickets;
         if !tickets.open(|open| open.take(id, display.len(), holder, expires_at)) {

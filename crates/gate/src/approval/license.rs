@@ -8,6 +8,8 @@ use lychgate_core::{Code, Digest, Timestamp};
 use lychgate_store::{StoreFault, TicketRow, TicketState};
 
 use super::open::{MOST_OPEN, Open};
+use super::proof::Unproven;
+use super::quorum::Wanted;
 use crate::gate::Gate;
 use crate::hold::HeldAct;
 
@@ -92,12 +94,33 @@ pub(crate) enum License {
     Ask(Option<Claim>),
 }
 
+/// What the signed verdicts say to a ticket that is approved as the store has it.
+enum Bears {
+    /// The same.
+    Out,
+    /// Yes, of fewer than are wanted now.
+    TooFew,
+    /// Nothing of the kind.
+    Nothing(Code, &'static str),
+}
+
+/// Who must say yes to this act, under the rules it is decided by.
+fn wanted_by(held: &HeldAct) -> Wanted<'_> {
+    let act = &held.act;
+    Wanted::of(
+        &held.current.applied,
+        act.consequence_class,
+        &act.tool.tool_id,
+        &act.tool.function_id,
+    )
+}
+
 impl Gate {
     pub(crate) fn license(&self, held: &HeldAct, subject: &Digest) -> Result<License, Code> {
         let fault = |fault: StoreFault| self.store_fault(&fault);
         if let Some(own) = held.escalated {
             let row = self.store().ticket(own).map_err(fault)?;
-            return Ok(self.own_license(own, row.as_ref(), subject));
+            return Ok(self.own_license(own, row.as_ref(), subject, &wanted_by(held)));
         }
         let now = self.now();
         let tickets = &self.approvals().tickets;
@@ -109,20 +132,49 @@ impl Gate {
         }
         let live = self.store().tickets_of(subject, MOST_OPEN).map_err(fault)?;
         // One whose caller still waits is that caller's: two equal live calls are two acts.
-        let take = |state: TicketState| {
-            live.iter()
-                .filter(|row| row.state == state && now < row.expires_at)
-                .find_map(|row| tickets.claim(row.id))
-        };
         // An approval that outlived its caller may lie behind a newer question for the same subject.
-        Ok(match take(TicketState::Approved) {
-            Some(claim) => License::Approved(claim.ticket(), Some(claim)),
-            None => License::Ask(take(TicketState::Pending)),
-        })
+        let live_in = |state: TicketState| {
+            live.iter()
+                .filter(move |row| row.state == state && now < row.expires_at)
+        };
+        let wanted = wanted_by(held);
+        for row in live_in(TicketState::Approved) {
+            let Some(claim) = tickets.claim(row.id) else {
+                continue;
+            };
+            match self.borne_out(row, &wanted) {
+                Bears::Out => return Ok(License::Approved(row.id, Some(claim))),
+                // Since it was given, more were asked for: whoever is asked now decides.
+                Bears::TooFew => {}
+                Bears::Nothing(code, why) => return Ok(License::Refused(code, why)),
+            }
+        }
+        Ok(License::Ask(
+            live_in(TicketState::Pending).find_map(|row| tickets.claim(row.id)),
+        ))
+    }
+
+    /// Whether what the approvers signed bears out that the ticket is approved.
+    fn borne_out(&self, row: &TicketRow, wanted: &Wanted<'_>) -> Bears {
+        match self.yeses(row) {
+            Ok(yeses) if yeses.is_empty() => Bears::Nothing(Code::FailClosed, UNSIGNED),
+            Ok(yeses) if wanted.met_by(&yeses) => Bears::Out,
+            Ok(_) => Bears::TooFew,
+            Err(Unproven::Forged) => Bears::Nothing(Code::FailClosed, UNSIGNED),
+            Err(Unproven::Store(fault)) => {
+                Bears::Nothing(self.store_fault(&fault), "the verdicts cannot be read")
+            }
+        }
     }
 
     /// A waiting act lives and dies with its own ticket. Only a person's no is told as one (CASES "Approval").
-    fn own_license(&self, own: TicketId, row: Option<&TicketRow>, subject: &Digest) -> License {
+    fn own_license(
+        &self,
+        own: TicketId,
+        row: Option<&TicketRow>,
+        subject: &Digest,
+        wanted: &Wanted<'_>,
+    ) -> License {
         let Some(row) = row else {
             return License::Refused(Code::FailClosed, "its ticket is gone");
         };
@@ -133,7 +185,14 @@ impl Gate {
             TicketState::Approved if self.now() >= row.expires_at => {
                 License::Refused(Code::ApprovalExpired, "the approval expired unused")
             }
-            TicketState::Approved => License::Approved(own, None),
+            TicketState::Approved => match self.borne_out(row, wanted) {
+                Bears::Out => License::Approved(own, None),
+                Bears::TooFew => License::Refused(
+                    Code::EscalationRequired,
+                    "more approvers are asked for now than have said yes",
+                ),
+                Bears::Nothing(code, why) => License::Refused(code, why),
+            },
             TicketState::Denied => License::Refused(Code::ApprovalDenied, "a person denied it"),
             TicketState::Expired => {
                 License::Refused(Code::ApprovalExpired, "the approval expired unused")
@@ -145,5 +204,6 @@ impl Gate {
     }
 }
 
+const UNSIGNED: &str = "no approver of now signed what the ticket says";
 /// Denials remembered by subject until their ticket's time is over.
 const MOST_DENIALS: usize = 4096;

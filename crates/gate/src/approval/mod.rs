@@ -6,8 +6,11 @@
 mod ask;
 mod license;
 mod open;
+mod proof;
+mod quorum;
 mod rule;
 mod show;
+mod used;
 mod wait;
 
 use lychgate_core::id::TicketId;
@@ -19,7 +22,9 @@ pub(crate) use self::ask::Question;
 use self::license::Tickets;
 pub(crate) use self::license::{Claim, License};
 pub(crate) use self::open::MOST_OPEN;
-pub use self::show::{PendingTicket, TicketSummary};
+pub use self::quorum::Tally;
+pub use self::rule::Ruled;
+pub use self::show::{PendingQuery, PendingTicket, TicketSummary};
 use crate::hold::HeldAct;
 use crate::ped::Denied;
 
@@ -27,6 +32,8 @@ use crate::ped::Denied;
 #[derive(Debug)]
 pub(crate) struct Approvals {
     tickets: Tickets,
+    /// One verdict at a time.
+    ruling: tokio::sync::Mutex<()>,
     /// Moves with every decision; each waiter looks at its own ticket then.
     decided: watch::Sender<u64>,
 }
@@ -35,6 +42,7 @@ impl Default for Approvals {
     fn default() -> Self {
         Self {
             tickets: Tickets::default(),
+            ruling: tokio::sync::Mutex::default(),
             decided: watch::Sender::new(0),
         }
     }

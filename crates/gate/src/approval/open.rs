@@ -24,6 +24,16 @@ struct Place {
 }
 
 impl Open {
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.by_ticket.len()
+    }
+
+    /// Which, in no order.
+    pub(super) fn ids(&self) -> impl Iterator<Item = TicketId> {
+        self.by_ticket.keys().copied()
+    }
+
     /// Takes a place for a new ticket, when there is one.
     pub(super) fn take(
         &mut self,

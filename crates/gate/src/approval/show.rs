@@ -3,9 +3,10 @@
 use lychgate_core::id::{ActId, TicketId};
 use lychgate_core::json::{self, Object, Value};
 use lychgate_core::{Code, Digest, Timestamp};
-use lychgate_store::{StoreFault, TicketRow, TicketState};
+use lychgate_store::{StoreFault, TicketQuery, TicketRow, TicketState};
 
-use super::MOST_OPEN;
+use super::open::{MOST_OPEN, Open};
+use super::quorum::Tally;
 use crate::gate::Gate;
 use crate::hold::HeldAct;
 use crate::log;
@@ -23,6 +24,8 @@ pub struct PendingTicket {
     pub expires_at: Timestamp,
     /// Whether its caller still waits.
     pub waiting: bool,
+    /// Who is asked, and how many of them have said yes.
+    pub wanted: Vec<Tally>,
     /// The sealed display, opened: an object with `tool_id`, `function_id`, `arguments` (canonical text) and more.
     pub display: Value,
 }
@@ -70,24 +73,99 @@ pub struct TicketSummary {
     pub waiting: bool,
 }
 
+/// Which of the tickets that wait.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PendingQuery {
+    /// Only those past this one, in the direction of the walk.
+    pub after: Option<TicketId>,
+    /// From the newest down, else from the oldest up.
+    pub newest_first: bool,
+    /// Only calls of this server.
+    pub tool: Option<String>,
+    /// Only calls of this function.
+    pub function: Option<String>,
+    /// Only calls of this class.
+    pub class: Option<String>,
+    /// At most so many.
+    pub limit: usize,
+}
+
+impl PendingQuery {
+    fn fits(&self, ticket: &TicketSummary) -> bool {
+        let same =
+            |wanted: &Option<String>, is: &str| wanted.as_deref().is_none_or(|one| one == is);
+        same(&self.tool, &ticket.tool)
+            && same(&self.function, &ticket.function)
+            && same(&self.class, &ticket.class)
+    }
+}
+
 impl Gate {
-    /// The tickets that wait for a person, oldest first. What the person is to be shown of one is
+    /// Every ticket that waits for a person, oldest first. What the person is to be shown of one is
     /// [`Gate::pending_ticket`]'s.
     ///
     /// # Errors
     /// When the store cannot answer.
     pub fn pending(&self) -> Result<Vec<TicketSummary>, StoreFault> {
+        let every = PendingQuery {
+            limit: MOST_OPEN,
+            ..PendingQuery::default()
+        };
+        Ok(self.pending_page(&every)?.0)
+    }
+
+    /// Some of the tickets that wait for a person, and whether there may be more. Memory is bounded by a page and what is
+    /// asked for.
+    ///
+    /// # Errors
+    /// When the store cannot answer.
+    pub fn pending_page(
+        &self,
+        wanted: &PendingQuery,
+    ) -> Result<(Vec<TicketSummary>, bool), StoreFault> {
         let now = self.now();
-        let mut rows = self
-            .store()
-            .tickets(Some(TicketState::Pending), MOST_OPEN)?;
-        rows.retain(|row| now < row.expires_at);
-        rows.reverse();
-        Ok(rows.iter().filter_map(|row| self.summary(row)).collect())
+        let mut found = Vec::new();
+        let mut query = TicketQuery {
+            state: Some(TicketState::Pending),
+            after: wanted.after,
+            newest_first: wanted.newest_first,
+            limit: PAGE,
+        };
+        loop {
+            let rows = self.store().tickets(&query)?;
+            let last = rows.last().map(|row| row.id);
+            for row in rows.iter().filter(|row| now < row.expires_at) {
+                let summary = self.summary(row).filter(|summary| wanted.fits(summary));
+                if summary.is_some() && found.len() >= wanted.limit {
+                    return Ok((found, true));
+                }
+                found.extend(summary);
+            }
+            match last {
+                Some(last) if rows.len() == PAGE => query.after = Some(last),
+                _ => return Ok((found, false)),
+            }
+        }
+    }
+
+    /// How many tickets wait for a person.
+    pub fn pending_count(&self) -> usize {
+        self.approvals().tickets.open(|open| open.len())
+    }
+
+    /// The tickets that wait and whose id a text names: whole, or how it begins or ends. At most `most`.
+    pub fn pending_named(&self, part: &str, most: usize) -> Vec<TicketId> {
+        let names = |id: &TicketId| {
+            let id = id.to_string();
+            let short = id.strip_prefix("tkt-").unwrap_or(&id);
+            id == part || id.starts_with(part) || short.starts_with(part) || id.ends_with(part)
+        };
+        let ids = |open: &mut Open| open.ids().filter(|id| names(id)).take(most).collect();
+        self.approvals().tickets.open(ids)
     }
 
     fn summary(&self, row: &TicketRow) -> Option<TicketSummary> {
-        let label = summary_label(row.id);
+        let label = summary_label(row.id, &row.subject, row.expires_at);
         let opened = self.sealer().open(&label, row.summary.as_ref()?);
         let summary = opened
             .ok()
@@ -126,15 +204,20 @@ impl Gate {
         let Some(row) = self.store().ticket(id)? else {
             return Ok(None);
         };
+        let label = display_label(id, &row.subject, row.expires_at);
         let opened = row
             .display
             .as_ref()
-            .and_then(|sealed| self.sealer().open(&display_label(id), sealed).ok());
+            .and_then(|sealed| self.sealer().open(&label, sealed).ok());
         let display = opened.and_then(|bytes| json::parse(&bytes, &json::Limits::CANON).ok());
         let (TicketState::Pending, Some(display)) = (row.state, display) else {
             return Ok(None);
         };
+        let Ok(wanted) = self.tallies(&row) else {
+            return Ok(None);
+        };
         Ok(Some(PendingTicket {
+            wanted,
             id,
             subject: row.subject,
             created_at: row.created_at,
@@ -242,14 +325,17 @@ pub(super) fn summary_of(held: &HeldAct, code: Code, why: &str) -> Option<Value>
 }
 
 /// What a sealed summary is bound to.
-pub(super) fn summary_label(ticket: TicketId) -> Vec<u8> {
-    format!("summary:{ticket}").into_bytes()
+pub(super) fn summary_label(ticket: TicketId, subject: &Digest, end: Timestamp) -> Vec<u8> {
+    format!("summary:{ticket}:{}:{end}", subject.to_base64url()).into_bytes()
 }
 
-/// What a sealed display is bound to.
-pub(super) fn display_label(ticket: TicketId) -> Vec<u8> {
-    format!("ticket:{ticket}").into_bytes()
+/// What a sealed display is bound to: in another ticket's row, or beside another subject or end than the ones it was made
+/// for, it opens to nothing, and nobody can be shown one thing and sign another.
+pub(super) fn display_label(ticket: TicketId, subject: &Digest, end: Timestamp) -> Vec<u8> {
+    format!("ticket:{ticket}:{}:{end}", subject.to_base64url()).into_bytes()
 }
 
+/// Rows read at a time.
+const PAGE: usize = 512;
 /// Characters of a target in a list.
 const MOST_REACH: usize = 200;

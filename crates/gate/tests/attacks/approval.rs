@@ -7,7 +7,7 @@ use lychgate_core::{Code, Digest, State};
 use lychgate_gate::{CallerGone, End, Passed, Verdict};
 use lychgate_keys::SigningKey;
 use lychgate_keys::verdict::Verdict as Ruling;
-use lychgate_store::{Store, TicketState};
+use lychgate_store::{Store, TicketQuery, TicketState};
 use tokio::task::JoinSet;
 
 use crate::kit::{Kit, MAIL, denied, dispatched};
@@ -62,7 +62,12 @@ async fn without_an_approver_nobody_is_asked() {
     let kit = Kit::without_approver().await;
     let refused = denied(kit.pass(&kit.session(), "send_mail", MAIL).await);
     assert_eq!(refused.code, Code::InstructionProvenanceFailure);
-    assert!(kit.store.tickets(None, 10).unwrap().is_empty());
+    assert!(
+        kit.store
+            .tickets(&TicketQuery::newest(None, 10))
+            .unwrap()
+            .is_empty()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -373,7 +373,12 @@ async fn nobody_is_asked_about_a_call_that_would_be_refused() {
     let asked = kit.ask(&session, "send_mail", crate::kit::MAIL).await;
     kit.approve(asked.ticket).await;
     let first = kit.finish(asked.done().await, LOST).await.ran();
-    let tickets = || kit.store.tickets(None, 100).unwrap().len();
+    let tickets = || {
+        kit.store
+            .tickets(&lychgate_store::TicketQuery::newest(None, 100))
+            .unwrap()
+            .len()
+    };
     let before = tickets();
     let denied = denied(
         kit.pass(&kit.session(), "send_mail", crate::kit::MAIL)

@@ -13,5 +13,7 @@ mod forged;
 mod kept;
 mod lost;
 mod prune;
+mod quorum;
 mod storage;
 mod subject;
+mod tickets;

@@ -143,6 +143,11 @@ impl Kit {
         }
     }
 
+    /// As the trust bundle's file would have it at the next start.
+    pub fn trust_what_the_gate_trusts(&mut self) {
+        self.trust = self.gate.trust();
+    }
+
     /// Ends this gate, whatever it has in hand, and starts the next one on the same folder.
     pub async fn restart(self) -> Self {
         let kit = self.reopen().await;
@@ -150,8 +155,19 @@ impl Kit {
         kit
     }
 
+    /// As [`Kit::restart`], with something done to the store's file in between.
+    pub async fn reopened(self, meanwhile: impl FnOnce(&std::path::Path)) -> Self {
+        let kit = self.reopen_after(meanwhile).await;
+        kit.gate.recover().await.unwrap();
+        kit
+    }
+
     /// As [`Kit::restart`], before the next gate has settled what this one left.
     pub async fn reopen(self) -> Self {
+        self.reopen_after(|_| {}).await
+    }
+
+    async fn reopen_after(self, meanwhile: impl FnOnce(&std::path::Path)) -> Self {
         let Self {
             gate,
             store,
@@ -175,6 +191,7 @@ impl Kit {
             "somebody still holds the gate"
         );
         drop(store);
+        meanwhile(&folder.path("store.db"));
         Self::open(folder, trust, clock, effects, None).await
     }
 

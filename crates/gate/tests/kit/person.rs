@@ -18,6 +18,7 @@ impl Kit {
             object_type: Default::default(),
             ticket_id: ticket,
             subject: row.subject,
+            expires_at: row.expires_at,
             verdict: ruling,
             at: self.clock.now(),
             mark: self.mark(),

@@ -48,7 +48,10 @@ impl Running {
             }
         }
         let used = store
-            .tickets(Some(TicketState::Consumed), 10_000)
+            .tickets(&lychgate_store::TicketQuery::newest(
+                Some(TicketState::Consumed),
+                10_000,
+            ))
             .unwrap()
             .len();
         assert!(used <= self.approvals);

@@ -6,13 +6,34 @@ use lychgate_gate as gate;
 
 use super::fault;
 use crate::listen::Door;
-use crate::protocol::{MOST_TICKETS, Refusal, Response, Ticket, TicketSummary};
+use crate::protocol::{
+    Asked, MOST_NAMED, MOST_TICKETS, Refusal, Response, Ticket, TicketSummary, Wanted,
+};
 
-/// One page of the list, oldest first.
-pub(super) fn page(door: &Door, after: Option<TicketId>) -> Result<Response, Refusal> {
-    let all = door.gate().pending().map_err(fault)?;
-    let (tickets, more) = page_of(all, after);
-    Ok(Response::Pending { tickets, more })
+/// Some of them.
+pub(super) fn page(door: &Door, wanted: Wanted) -> Result<Response, Refusal> {
+    let most = usize::try_from(wanted.limit).unwrap_or(MOST_TICKETS);
+    let query = gate::PendingQuery {
+        after: wanted.after,
+        newest_first: wanted.newest_first,
+        tool: wanted.tool,
+        function: wanted.function,
+        class: wanted.class.map(|class| class.name().to_owned()),
+        limit: most.min(MOST_TICKETS),
+    };
+    let (tickets, more) = door.gate().pending_page(&query).map_err(fault)?;
+    Ok(Response::Pending {
+        tickets: tickets.into_iter().map(view).collect(),
+        more,
+        waiting: u64::try_from(door.gate().pending_count()).unwrap_or(u64::MAX),
+    })
+}
+
+/// Those that a text names.
+pub(super) fn named(door: &Door, part: &str) -> Response {
+    Response::Named {
+        tickets: door.gate().pending_named(part, MOST_NAMED),
+    }
 }
 
 /// One ticket, with everything the person is to be shown.
@@ -24,19 +45,26 @@ pub(super) fn one(door: &Door, id: TicketId) -> Result<Option<Ticket>, Refusal> 
         created_at: ticket.created_at,
         expires_at: ticket.expires_at,
         waiting: ticket.waiting,
+        asked: ticket.wanted.into_iter().map(asked).collect(),
         display: String::from_utf8_lossy(&jcs::to_bytes(&ticket.display)).into_owned(),
     }))
 }
 
-/// The tickets after one, at most [`MOST_TICKETS`], and whether there are more. Ids are in the order of their making.
-fn page_of(
-    mut all: Vec<gate::TicketSummary>,
-    after: Option<TicketId>,
-) -> (Vec<TicketSummary>, bool) {
-    all.retain(|ticket| after.is_none_or(|after| ticket.id > after));
-    all.sort_unstable_by_key(|ticket| ticket.id);
-    let more = all.len() > MOST_TICKETS;
-    (all.into_iter().take(MOST_TICKETS).map(view).collect(), more)
+/// What became of a verdict.
+pub(super) fn ruled(ruled: gate::Ruled) -> Response {
+    let still = match ruled {
+        gate::Ruled::Approved | gate::Ruled::Denied => Vec::new(),
+        gate::Ruled::Counted(tallies) => tallies.into_iter().map(asked).collect(),
+    };
+    Response::Ruled { still }
+}
+
+fn asked(tally: gate::Tally) -> Asked {
+    Asked {
+        group: tally.group,
+        quorum: tally.quorum,
+        yes: tally.yes,
+    }
 }
 
 fn view(ticket: gate::TicketSummary) -> TicketSummary {
@@ -69,8 +97,6 @@ fn clipped(text: String) -> String {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use std::collections::BTreeSet;
-
     use lychgate_core::id::ActId;
     use lychgate_core::{Digest, Timestamp};
 
@@ -101,28 +127,15 @@ mod tests {
     }
 
     #[test]
-    fn ten_thousand_tickets_come_in_small_pages_each_once() {
+    fn a_page_is_a_small_frame_whatever_a_name_holds() {
         // What JSON writes longest: six bytes for each character.
         let text = "\u{1}".repeat(5_000);
-        let all = || {
-            (0..10_000)
-                .rev()
-                .map(|number| ticket(number, &text))
-                .collect()
+        let page = (0..MOST_TICKETS).map(|number| view(ticket(number as u32, &text)));
+        let page = Response::Pending {
+            tickets: page.collect(),
+            more: true,
+            waiting: u64::MAX >> 12,
         };
-        let (mut seen, mut after) = (BTreeSet::new(), None);
-        loop {
-            let (tickets, more) = page_of(all(), after);
-            assert!(tickets.is_sorted_by_key(|ticket| ticket.id));
-            after = tickets.last().map(|ticket| ticket.id);
-            seen.extend(tickets.iter().map(|ticket| ticket.id));
-            let frame = Response::Pending { tickets, more }.to_frame().unwrap();
-            assert!(frame.payload.len() < MOST_CONTROL / 8);
-            if !more {
-                break;
-            }
-        }
-        assert_eq!(seen.len(), 10_000);
-        assert_eq!(page_of(all(), after), (Vec::new(), false));
+        assert!(page.to_frame().unwrap().payload.len() < MOST_CONTROL / 8);
     }
 }

@@ -272,8 +272,48 @@ pub struct Ticket {
     pub expires_at: Timestamp,
     /// Whether its caller still waits.
     pub waiting: bool,
+    /// Who is asked, and how many of them have said yes.
+    pub asked: Vec<Asked>,
     /// What the person is shown, as canonical JSON; see [`Ticket::display`].
     pub display: String,
+}
+
+/// How far the yeses of one group of approvers have come.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Asked {
+    /// The group in the configuration; empty when any approver may decide alone.
+    pub group: String,
+    /// How many different keys must say yes.
+    pub quorum: u64,
+    /// How many have.
+    pub yes: u64,
+}
+
+/// Which of the tickets that wait.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wanted {
+    /// Only those past this one, in the direction of the walk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
+    pub after: Option<TicketId>,
+    /// From the newest down, else from the oldest up.
+    pub newest_first: bool,
+    /// Only calls of this server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
+    pub tool: Option<String>,
+    /// Only calls of this function.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
+    pub function: Option<String>,
+    /// Only calls of this class.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
+    pub class: Option<ConsequenceClass>,
+    /// At most so many; never more than [`super::MOST_TICKETS`].
+    pub limit: u64,
 }
 
 impl Ticket {

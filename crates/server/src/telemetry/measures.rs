@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use lychgate_core::State;
 use lychgate_gate::observe::{Answer, BOUNDS, Reading, Step};
 use lychgate_store::meter::GROUP_BOUNDS;
-use lychgate_store::{Load, StoreFault, TicketState};
+use lychgate_store::{Load, StoreFault, TicketQuery, TicketState};
 
 use super::Teller;
 
@@ -130,7 +130,10 @@ fn store(teller: &Teller) -> Result<[Family; 9], StoreFault> {
         lost.map(|row| row.created_at).min()
     };
     let age = oldest.map_or(0.0, |made| now.since(made).as_secs_f64());
-    let mut pending = store.tickets(Some(TicketState::Pending), MOST_TICKETS)?;
+    let mut pending = store.tickets(&TicketQuery::newest(
+        Some(TicketState::Pending),
+        MOST_TICKETS,
+    ))?;
     pending.retain(|ticket| now < ticket.expires_at);
     // The head first: a record that grows in between is a lag that was there.
     let head = store.newest_head()?.map_or(0, |head| head.size);

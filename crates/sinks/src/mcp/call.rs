@@ -8,7 +8,8 @@ use lychgate_core::json::{self, Limits, Value};
 use lychgate_core::{Code, State};
 use lychgate_gate::sink::Effect;
 use lychgate_gate::{
-    Caller, Connected, Denied, Dispatched, End, FinalitySink, HeldAct, Late, Passed, Settled,
+    Caller, CallerGone, Connected, Denied, Dispatched, End, FinalitySink, HeldAct, Late, Passed,
+    Settled,
 };
 use lychgate_intake::answer::{
     denial_answer, indeterminate_answer, indeterminate_decision, mark_result, response_bytes,
@@ -23,6 +24,7 @@ use super::live::{Named, as_pinned, meaning_of};
 use super::refusals::{Refused, denial_of};
 use super::shared::Shared;
 use super::upstream::Answer;
+use super::waiting::Telling;
 use lychgate_gate::log;
 
 /// One request that acts.
@@ -31,12 +33,15 @@ pub(crate) struct Call {
     pub(crate) id: RequestId,
     pub(crate) era: Era,
     pub(crate) caller: Caller,
+    /// The client shows URLs to a person.
+    pub(crate) shows_urls: bool,
 }
 
 impl Call {
     /// The whole way of one act. It runs to its end whatever becomes of the client: what is dispatched is settled.
-    pub(crate) async fn run(self, proposal: Proposal) {
+    pub(crate) async fn run(self, mut proposal: Proposal) {
         let shared = &self.shared;
+        let telling = Telling::of(&mut proposal, self.era, self.shows_urls);
         let method = proposal.method.clone();
         if let Err((code, why)) = self.ready(&proposal).await {
             return self.refuse(&method, code, why).await;
@@ -50,14 +55,29 @@ impl Call {
         shared.held(&self.id, act);
         let sink = FinalitySink::mcp(shared.session.server());
         let look = self.look(&held);
+        let (tell, told) = Self::told(&telling);
         let waiting = |ticket: TicketId| {
+            tell.send_replace(Some(ticket));
             log::info(
                 "an act waits for a person",
                 &[("ticket", ticket.into()), ("act", act.into())],
             );
         };
-        let passed = shared.gate.pass(held, &sink, &self.caller, &look, &waiting);
-        match passed.await {
+        let (away, caller) = CallerGone::new();
+        let passed = tokio::select! {
+            // First, so that a caller that has gone is known to have gone.
+            biased;
+            never = self.mind(&telling, tell.subscribe(), &away) => match never {},
+            passed = shared.gate.pass(held, &sink, &caller, &look, &waiting) => passed,
+        };
+        let denied = match &passed {
+            Passed::Denied(denied) => Some(denied),
+            _ => None,
+        };
+        if let Some(line) = self.over(&told, denied) {
+            return self.send(line, None).await;
+        }
+        match passed {
             Passed::Denied(denied) => self.deny(&method, denied).await,
             Passed::Recorded { act, answer } => {
                 let line = response_bytes(&self.id, Ok(&answer));

@@ -8,6 +8,7 @@ use lychgate_gate::CallerGone;
 use lychgate_intake::answer::error_object;
 use lychgate_intake::passing::known_params;
 use lychgate_intake::rebuild::{cancelled_bytes, notification_bytes};
+use lychgate_intake::waiting::shows_urls;
 use lychgate_intake::{
     ActingMethod, Body, ClientFault, ClientNotification, Denial, Era, FromClient, Proposal,
     RequestId, propose,
@@ -96,6 +97,10 @@ impl Connection {
     }
 
     fn act(&mut self, id: RequestId, mut proposal: Proposal, era: Era) {
+        let shows_urls = match (era, &proposal.meta.client_capabilities) {
+            (Era::Modern, capabilities) => capabilities.as_ref().is_some_and(shows_urls),
+            (Era::Legacy, _) => self.shared.handshake.shows_urls(),
+        };
         if let Some(Value::Object(capabilities)) = proposal.meta.client_capabilities.as_mut() {
             self.with_server(|server| shape_capabilities(capabilities, server, Era::Modern));
         }
@@ -106,6 +111,7 @@ impl Connection {
             id,
             era,
             caller,
+            shows_urls,
         };
         self.tasks.spawn(call.run(proposal));
     }

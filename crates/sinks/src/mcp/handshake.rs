@@ -4,6 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use lychgate_core::json::{self, Limits, Object, Value};
 use lychgate_intake::Era;
+use lychgate_intake::waiting::shows_urls;
 use lychgate_policy::Server;
 
 /// How far this connection has come.
@@ -30,6 +31,8 @@ pub(crate) struct Handshake {
 struct Inner {
     stage: Stage,
     modern_meta: Option<Object>,
+    /// The client said at `initialize` that it shows URLs to a person.
+    shows_urls: bool,
 }
 
 impl Handshake {
@@ -64,6 +67,18 @@ impl Handshake {
         if inner.stage == Stage::New {
             inner.stage = stage;
         }
+    }
+
+    /// What the client says of itself at `initialize`, before the server is told its own version of it.
+    pub(crate) fn introduced(&self, params: Option<&Value>) {
+        let capabilities = params.and_then(|params| params.get("capabilities"));
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.shows_urls = capabilities.is_some_and(shows_urls);
+    }
+
+    pub(crate) fn shows_urls(&self) -> bool {
+        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.shows_urls
     }
 
     /// Keeps the envelope of a modern request, to speak to the server in the client's own words.

@@ -32,6 +32,7 @@ mod refusals;
 mod server_side;
 mod shared;
 mod upstream;
+mod waiting;
 mod withheld;
 
 use std::sync::Arc;

@@ -64,6 +64,7 @@ impl Connection {
     /// What a server is told of the client is what the configuration says.
     fn shape(&self, method: &str, params: &mut Option<Value>, era: Era) {
         if method == "initialize" {
+            self.shared.handshake.introduced(params.as_ref());
             let shaped = params.get_or_insert_with(|| Value::Object(Object::new()));
             return self.with_server(|server| shape_initialize(shaped, server));
         }

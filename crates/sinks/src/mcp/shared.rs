@@ -154,6 +154,15 @@ impl Shared {
         self.upstream.unread.fetch_sub(bytes, Ordering::Relaxed);
     }
 
+    /// What may as well not arrive: a client that does not read misses it, and nobody waits.
+    pub(crate) fn hint(&self, line: Vec<u8>) {
+        let message = ToLink {
+            line,
+            delivery: None,
+        };
+        let _ = self.to.try_send(message);
+    }
+
     pub(crate) async fn say(&self, line: Vec<u8>) {
         self.send(ToLink {
             line,

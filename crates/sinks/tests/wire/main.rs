@@ -15,3 +15,4 @@ mod acts;
 mod passing;
 mod refused;
 mod server_side;
+mod waiting;

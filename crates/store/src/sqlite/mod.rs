@@ -40,7 +40,7 @@ use crate::meter::Load;
 use crate::outcome::StoreFault;
 use crate::row::{
     ActQuery, ActRow, AppliedRow, Counts, DelegationRow, HeadRow, ProtectedState, RecordRow,
-    Revocation, SaidRow, TicketRow, TicketState,
+    Revocation, SaidRow, TicketQuery, TicketRow, VerdictRow,
 };
 use crate::txn::Txn;
 
@@ -186,12 +186,12 @@ impl Store for SqliteStore {
         self.read(|connection| read::ticket(connection, id))
     }
 
-    fn tickets(
-        &self,
-        state: Option<TicketState>,
-        limit: usize,
-    ) -> Result<Vec<TicketRow>, StoreFault> {
-        self.read(|connection| read::tickets(connection, state, limit))
+    fn verdicts(&self, id: TicketId) -> Result<Vec<VerdictRow>, StoreFault> {
+        self.read(|connection| read::verdicts(connection, id))
+    }
+
+    fn tickets(&self, query: &TicketQuery) -> Result<Vec<TicketRow>, StoreFault> {
+        self.read(|connection| read::tickets(connection, query))
     }
 
     fn tickets_of(&self, subject: &Digest, limit: usize) -> Result<Vec<TicketRow>, StoreFault> {

@@ -13,7 +13,8 @@ use super::acts::{self, Sealed};
 use super::column::{Columns, Fault, millis};
 use super::open;
 use crate::row::{
-    ActQuery, ActRow, AppliedRow, Counts, HeadRow, RecordRow, Revocation, TicketRow, TicketState,
+    ActQuery, ActRow, AppliedRow, Counts, HeadRow, RecordRow, Revocation, TicketQuery, TicketRow,
+    TicketState, VerdictRow,
 };
 
 /// Idle connections that read.
@@ -85,11 +86,7 @@ fn sealed(connection: &Connection, id: ActId, kind: Sealed) -> Result<Option<Vec
 pub(super) fn acts(connection: &Connection, query: &ActQuery) -> Result<Vec<ActRow>, Fault> {
     // Acts that are open are found by their index, the others by walking in the order of ids.
     let open = query.state.and_then(|state| acts::open_mark(state, false));
-    let (past, order) = if query.newest_first {
-        ("<", "DESC")
-    } else {
-        (">", "ASC")
-    };
+    let (past, order) = direction(query.newest_first);
     let index = if open.is_some() {
         "open = ?3 AND"
     } else {
@@ -99,12 +96,10 @@ pub(super) fn acts(connection: &Connection, query: &ActQuery) -> Result<Vec<ActR
         "SELECT * FROM acts WHERE {index} (?1 IS NULL OR state = ?1)
          AND id {past} ?2 ORDER BY id {order} LIMIT ?4"
     );
-    let from = match query.after {
-        Some(after) => after.as_bytes().to_vec(),
-        // Before the first id, or past the last one.
-        None if query.newest_first => vec![0xff; 17],
-        None => Vec::new(),
-    };
+    let from = start(
+        query.after.as_ref().map(ActId::as_bytes),
+        query.newest_first,
+    );
     let state = query.state.map(State::number);
     many(
         connection,
@@ -112,6 +107,24 @@ pub(super) fn acts(connection: &Connection, query: &ActQuery) -> Result<Vec<ActR
         params![state, from, open, limit(query.limit)],
         act_row,
     )
+}
+
+/// How a walk compares ids, and in which order it goes.
+fn direction(newest_first: bool) -> (&'static str, &'static str) {
+    if newest_first {
+        ("<", "DESC")
+    } else {
+        (">", "ASC")
+    }
+}
+
+/// Where a walk begins: past an id, else before the first one or past the last.
+fn start(after: Option<&[u8; 16]>, newest_first: bool) -> Vec<u8> {
+    match after {
+        Some(after) => after.to_vec(),
+        None if newest_first => vec![0xff; 17],
+        None => Vec::new(),
+    }
 }
 
 pub(super) fn open_acts(connection: &Connection) -> Result<Vec<ActRow>, Fault> {
@@ -145,20 +158,37 @@ pub(super) fn ticket(connection: &Connection, id: TicketId) -> Result<Option<Tic
         .next())
 }
 
+pub(super) fn verdicts(connection: &Connection, of: TicketId) -> Result<Vec<VerdictRow>, Fault> {
+    let sql = "SELECT approver, bytes FROM verdicts WHERE ticket = ?1 ORDER BY approver";
+    many(connection, sql, [of.as_bytes()], |columns| {
+        Ok(VerdictRow {
+            approver: KeyId(columns.get("approver")?),
+            bytes: columns.get("bytes")?,
+        })
+    })
+}
+
 pub(super) fn tickets(
     connection: &Connection,
-    state: Option<TicketState>,
-    most: usize,
+    query: &TicketQuery,
 ) -> Result<Vec<TicketRow>, Fault> {
+    let state = query.state;
     let live = matches!(state, Some(TicketState::Pending | TicketState::Approved));
     let index = if live { "live = 1 AND" } else { "" };
+    let (past, order) = direction(query.newest_first);
     let sql = format!(
-        "SELECT {TICKET} FROM tickets WHERE {index} (?1 IS NULL OR state = ?1) ORDER BY id DESC LIMIT ?2"
+        "SELECT {TICKET} FROM tickets WHERE {index} (?1 IS NULL OR state = ?1)
+         AND id {past} ?2 ORDER BY id {order} LIMIT ?3"
     );
+    let from = start(
+        query.after.as_ref().map(TicketId::as_bytes),
+        query.newest_first,
+    );
+    let state = state.map(TicketState::number);
     many(
         connection,
         &sql,
-        params![state.map(TicketState::number), limit(most)],
+        params![state, from, limit(query.limit)],
         ticket_row,
     )
 }

@@ -5,7 +5,7 @@
 pub(super) const APPLICATION_ID: i64 = 0x4c79_6368;
 
 /// The version of everything below.
-pub(super) const VERSION: i64 = 5;
+pub(super) const VERSION: i64 = 6;
 
 /// Makes an empty file ours.
 pub(super) const CREATE: &str = "
@@ -150,6 +150,14 @@ CREATE TABLE delegations (
     made_at    INTEGER NOT NULL,
     expires_at INTEGER NOT NULL,
     body       BLOB    NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- What approvers signed, as signed. The state of a ticket is believed no further than these bear it out.
+CREATE TABLE verdicts (
+    ticket   BLOB NOT NULL,
+    approver TEXT NOT NULL,
+    bytes    BLOB NOT NULL,
+    PRIMARY KEY (ticket, approver)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE revoked (

@@ -9,7 +9,7 @@ use super::column::{Columns, Fault, Stop, millis};
 use super::head::Head;
 use crate::outcome::{Done, Rejected};
 use crate::row::TicketState;
-use crate::txn::{Approval, Awaited, Decide, Escalate, NewTicket};
+use crate::txn::{Approval, Awaited, Decide, Escalate, NewTicket, Ruling};
 
 /// What the rules ask of a ticket.
 struct Standing {
@@ -56,10 +56,11 @@ pub(super) fn decide(connection: &Connection, head: &mut Head, txn: &Decide) -> 
     let now = head.at(txn.now);
     let found = standing(connection, txn.ticket)?.ok_or(Rejected::UnknownTicket)?;
     still_pending(&found, now)?;
-    let to = if txn.approve {
-        TicketState::Approved
-    } else {
-        TicketState::Denied
+    keep_verdict(connection, txn)?;
+    let to = match txn.ruling {
+        Ruling::Counted => return head.finish(connection, txn.now, &[&txn.receipts]),
+        Ruling::Approved => TicketState::Approved,
+        Ruling::Denied => TicketState::Denied,
     };
     connection
         .prepare_cached(
@@ -73,7 +74,7 @@ pub(super) fn decide(connection: &Connection, head: &mut Head, txn: &Decide) -> 
             millis(now),
             txn.approver.0,
         ])?;
-    if !txn.approve {
+    if to == TicketState::Denied {
         for act in waiting_for(connection, txn.ticket)? {
             let step = Move {
                 from: State::Escalated,
@@ -86,6 +87,20 @@ pub(super) fn decide(connection: &Connection, head: &mut Head, txn: &Decide) -> 
         }
     }
     head.finish(connection, txn.now, &[&txn.receipts])
+}
+
+/// A key decides on a ticket once.
+fn keep_verdict(connection: &Connection, txn: &Decide) -> Result<(), Stop> {
+    let kept = connection
+        .prepare_cached(
+            "INSERT INTO verdicts (ticket, approver, bytes) VALUES (?1, ?2, ?3)
+             ON CONFLICT DO NOTHING",
+        )?
+        .execute(params![txn.ticket.as_bytes(), txn.approver.0, txn.verdict])?;
+    if kept == 0 {
+        return Err(Rejected::SeenVerdict.into());
+    }
+    Ok(())
 }
 
 /// Whether an approval of this ticket can be used for this subject now.

@@ -8,7 +8,7 @@ use super::Place;
 use super::make::*;
 use super::once::race;
 use crate::txn::{Awaited, Dispatch, Lapse, Lapsed, Txn};
-use crate::{Rejected, Store, TicketState};
+use crate::{Rejected, Store, TicketQuery, TicketState};
 
 type Make<'m> = &'m mut dyn FnMut() -> Box<dyn Place>;
 
@@ -252,15 +252,21 @@ pub fn tickets_lapse_and_lose_their_display(make: Make<'_>) {
         assert_eq!(ticket_state(&*store, n), TicketState::Expired);
     }
     assert_eq!(
-        store.tickets(Some(TicketState::Expired), 9).unwrap().len(),
+        store
+            .tickets(&TicketQuery::newest(Some(TicketState::Expired), 9))
+            .unwrap()
+            .len(),
         2
     );
     assert_eq!(
-        store.tickets(Some(TicketState::Pending), 9).unwrap().len(),
+        store
+            .tickets(&TicketQuery::newest(Some(TicketState::Pending), 9))
+            .unwrap()
+            .len(),
         1
     );
     let all: Vec<_> = store
-        .tickets(None, 2)
+        .tickets(&TicketQuery::newest(None, 2))
         .unwrap()
         .iter()
         .map(|row| row.id)
@@ -276,7 +282,10 @@ pub fn a_list_of_tickets_comes_without_what_is_shown(make: Make<'_>) {
     let (_place, store) = ready_store(make);
     done(&*store, Txn::Escalate(escalate(1, "s")));
     let whole = store.ticket(ticket(1)).unwrap().unwrap();
-    let listed = store.tickets(None, 9).unwrap().remove(0);
+    let listed = store
+        .tickets(&TicketQuery::newest(None, 9))
+        .unwrap()
+        .remove(0);
     assert_eq!(listed.display, None);
     assert_eq!(listed.summary.as_deref(), Some(&b"what a list shows"[..]));
     assert_eq!(listed.display_bytes, 13);

@@ -168,12 +168,12 @@ impl<S: Store> Store for FaultyStore<S> {
         self.read(|inner| inner.ticket(id))
     }
 
-    fn tickets(
-        &self,
-        state: Option<TicketState>,
-        limit: usize,
-    ) -> Result<Vec<TicketRow>, StoreFault> {
-        self.read(|inner| inner.tickets(state, limit))
+    fn verdicts(&self, id: TicketId) -> Result<Vec<VerdictRow>, StoreFault> {
+        self.read(|inner| inner.verdicts(id))
+    }
+
+    fn tickets(&self, query: &TicketQuery) -> Result<Vec<TicketRow>, StoreFault> {
+        self.read(|inner| inner.tickets(query))
     }
 
     fn tickets_of(&self, subject: &Digest, limit: usize) -> Result<Vec<TicketRow>, StoreFault> {

@@ -243,10 +243,20 @@ pub fn escalate(n: u64, subject: &str) -> Escalate {
 }
 
 pub fn decide(n: u64, approve: bool) -> Decide {
-    let approver = KeyId("approver".to_owned());
+    let ruling = if approve {
+        Ruling::Approved
+    } else {
+        Ruling::Denied
+    };
+    ruled(n, ruling, "approver")
+}
+
+pub fn ruled(n: u64, ruling: Ruling, approver: &str) -> Decide {
+    let approver = KeyId(approver.to_owned());
     Decide {
         ticket: ticket(n),
-        approve,
+        ruling,
+        verdict: approver.0.clone().into_bytes(),
         approver,
         now: at(2),
         receipts: vec![entry("decided")],

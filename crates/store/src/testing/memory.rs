@@ -125,19 +125,24 @@ impl Store for MemoryStore {
         self.look(|world| world.tickets.get(&id).cloned())
     }
 
-    fn tickets(
-        &self,
-        state: Option<TicketState>,
-        limit: usize,
-    ) -> Result<Vec<TicketRow>, StoreFault> {
-        let wanted = |row: &&TicketRow| state.is_none_or(|state| row.state == state);
+    fn verdicts(&self, id: TicketId) -> Result<Vec<VerdictRow>, StoreFault> {
+        self.look(|world| world.verdicts.get(&id).cloned().unwrap_or_default())
+    }
+
+    fn tickets(&self, query: &TicketQuery) -> Result<Vec<TicketRow>, StoreFault> {
         self.look(|world| {
-            world
-                .tickets
-                .values()
-                .rev()
-                .filter(wanted)
-                .take(limit)
+            let mut rows: Vec<&TicketRow> = world.tickets.values().collect();
+            if query.newest_first {
+                rows.reverse();
+            }
+            rows.into_iter()
+                .filter(|row| query.state.is_none_or(|state| row.state == state))
+                .filter(|row| match query.after {
+                    None => true,
+                    Some(after) if query.newest_first => row.id < after,
+                    Some(after) => row.id > after,
+                })
+                .take(query.limit)
                 .map(listed)
                 .collect()
         })

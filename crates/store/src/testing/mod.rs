@@ -17,6 +17,7 @@ pub mod model;
 pub mod once;
 mod purse;
 pub mod steps;
+pub mod verdicts;
 mod world;
 
 pub use faulty::{Fault, FaultyStore};
@@ -54,6 +55,9 @@ macro_rules! conformance {
             escalation::tickets_lapse_and_lose_their_display,
             escalation::a_list_of_tickets_comes_without_what_is_shown,
             escalation::the_live_tickets_of_a_subject_are_found,
+            verdicts::a_ticket_takes_one_verdict_of_each_key,
+            verdicts::one_no_ends_what_others_said_yes_to,
+            verdicts::tickets_are_listed_in_pages,
             steps::settling_follows_the_table,
             steps::only_a_persons_verdict_is_contradicted,
             steps::a_rejected_transaction_changes_nothing,

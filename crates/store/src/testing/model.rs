@@ -26,6 +26,7 @@ pub struct Dump {
     open: Vec<ActRow>,
     counts: Counts,
     tickets: Vec<TicketRow>,
+    verdicts: Vec<Vec<VerdictRow>>,
     applied: Option<AppliedRow>,
     revoked: Vec<Revocation>,
     record: Vec<RecordRow>,
@@ -42,6 +43,8 @@ pub fn dump(store: &dyn Store) -> Dump {
         limit: usize::MAX,
     };
     let bare = store.acts(&query).unwrap();
+    let tickets = TicketQuery::newest(None, usize::MAX);
+    let tickets = store.tickets(&tickets).unwrap();
     Dump {
         held: store.protected_state().unwrap(),
         acts: bare
@@ -56,7 +59,11 @@ pub fn dump(store: &dyn Store) -> Dump {
         bare,
         open: store.open_acts().unwrap(),
         counts: store.counts().unwrap(),
-        tickets: store.tickets(None, usize::MAX).unwrap(),
+        verdicts: tickets
+            .iter()
+            .map(|row| store.verdicts(row.id).unwrap())
+            .collect(),
+        tickets,
         applied: store.applied().unwrap(),
         revoked: store.revocations().unwrap(),
         record: store.record(0, usize::MAX).unwrap(),
@@ -263,7 +270,11 @@ impl Step {
                     ticket,
                     now,
                     receipts,
-                    ..decide(0, self.act > 2)
+                    ..ruled(
+                        0,
+                        self.ruling(),
+                        ['a', 'b'][usize::from(self.flag)].encode_utf8(&mut [0; 4]),
+                    )
                 })
             }
             Kind::Lapse => {
@@ -325,6 +336,14 @@ impl Step {
             }
             Kind::Rotate => Txn::Rotate(Rotate { now, receipts }),
             Kind::Note => Txn::Note(Note { now, receipts }),
+        }
+    }
+
+    fn ruling(&self) -> Ruling {
+        match self.act {
+            0 => Ruling::Counted,
+            1 | 2 => Ruling::Denied,
+            _ => Ruling::Approved,
         }
     }
 

@@ -21,6 +21,7 @@ pub(super) struct World {
     pub(super) acts: BTreeMap<ActId, ActRow>,
     pub(super) said: BTreeMap<ActId, SaidRow>,
     pub(super) tickets: BTreeMap<TicketId, TicketRow>,
+    pub(super) verdicts: BTreeMap<TicketId, Vec<VerdictRow>>,
     pub(super) used: BTreeSet<Nonce>,
     pub(super) purses: BTreeMap<Account, Purse>,
     pub(super) delegations: BTreeMap<DelegationId, DelegationRow>,
@@ -49,6 +50,7 @@ impl Default for World {
             acts: BTreeMap::new(),
             said: BTreeMap::new(),
             tickets: BTreeMap::new(),
+            verdicts: BTreeMap::new(),
             used: BTreeSet::new(),
             purses: BTreeMap::new(),
             delegations: BTreeMap::new(),
@@ -399,16 +401,27 @@ impl World {
             .get_mut(&txn.ticket)
             .ok_or(Rejected::UnknownTicket)?;
         pending(ticket, at)?;
-        ticket.state = if txn.approve {
-            TicketState::Approved
-        } else {
-            TicketState::Denied
+        let verdicts = self.verdicts.entry(txn.ticket).or_default();
+        if verdicts.iter().any(|row| row.approver == txn.approver) {
+            return Err(Rejected::SeenVerdict);
+        }
+        verdicts.push(VerdictRow {
+            approver: txn.approver.clone(),
+            bytes: txn.verdict,
+        });
+        verdicts.sort_by(|one, other| one.approver.cmp(&other.approver));
+        ticket.state = match txn.ruling {
+            Ruling::Counted => return Ok((txn.now, txn.receipts)),
+            Ruling::Approved => TicketState::Approved,
+            Ruling::Denied => TicketState::Denied,
         };
         ticket.decided_at = Some(at);
         ticket.approver = Some(txn.approver);
         hide(ticket);
         let waits = |row: &&mut ActRow| {
-            !txn.approve && row.state == State::Escalated && row.ticket == Some(txn.ticket)
+            txn.ruling == Ruling::Denied
+                && row.state == State::Escalated
+                && row.ticket == Some(txn.ticket)
         };
         for row in self.acts.values_mut().filter(waits) {
             row.state = State::Refused;

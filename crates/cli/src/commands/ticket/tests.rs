@@ -18,6 +18,7 @@ fn ticket(arguments: &str, change: impl FnOnce(&mut serde_json::Value)) -> Ticke
         created_at: Timestamp::from_millis(1_787_766_000_000),
         expires_at: Timestamp::from_millis(1_787_766_900_000),
         waiting: true,
+        asked: Vec::new(),
         display: String::from_utf8(jcs::to_bytes(&display)).unwrap(),
     }
 }
