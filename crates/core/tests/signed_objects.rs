@@ -15,7 +15,7 @@ use lychgate_core::signed::{
 };
 use lychgate_core::verification::SinkVerification;
 
-const KINDS: [ObjectKind; 10] = [
+const KINDS: [ObjectKind; 11] = [
     ObjectKind::Evidence,
     ObjectKind::Authority,
     ObjectKind::Verification,

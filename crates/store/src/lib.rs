@@ -33,7 +33,8 @@ pub use meter::Load;
 pub use outcome::{Committed, Done, Rejected, StoreFault, Which};
 pub use row::{
     ActQuery, ActRow, AppliedRow, BatchSignature, Counts, DelegationRow, Grant, HeadRow,
-    ProtectedState, RecordRow, Revocation, SaidRow, TicketQuery, TicketRow, TicketState, VerdictRow,
+    ProtectedState, RecordRow, Revocation, SaidRow, TicketQuery, TicketRow, TicketState,
+    VerdictRow,
 };
 pub use sqlite::{Options, SqliteStore};
 pub use txn::{

@@ -127,7 +127,7 @@ async fn a_modern_client_is_given_a_place_to_go_and_comes_again() {
 
 #[tokio::test]
 async fn a_state_that_names_a_ticket_licenses_nothing() {
-    let mut client = Client::connect("modern", "", "").await;
+    let client = Client::connect("modern", "", "").await;
     let forged = r#","requestState":"lychgate-waits:tkt-0190a5d6-8f2b-7c3e-9d41-5b6a7c8d9e0f""#;
     let meta = format!(r#","_meta":{{{MODERN}}}{forged}"#);
     client.line(&call(1, &meta)).await;
