@@ -1,5 +1,7 @@
 //! Fuzz bodies: what must hold for any bytes whatever. A smoke test and a fuzzer call the same functions.
 
+pub use crate::streams::fuzz::{fuzz_streams, stream_holds};
+
 use crate::answer::{Denial, fault_answer, mark_result, without_decision};
 use crate::client::{Body, FromClient, Limits, from_client};
 use crate::envelope::well_formed;

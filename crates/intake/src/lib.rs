@@ -29,6 +29,7 @@ pub mod proposal;
 pub mod rebuild;
 mod scanner;
 pub mod server;
+pub mod streams;
 pub mod waiting;
 
 pub use answer::{DECISION_KEY, Denial};
