@@ -3,6 +3,7 @@
 mod delegate;
 mod each;
 mod ledger;
+mod normalize;
 mod report;
 
 use std::ffi::OsString;
@@ -18,6 +19,7 @@ use lychgate_core::display::escape;
 pub(crate) use self::delegate::*;
 pub(crate) use self::each::*;
 pub(crate) use self::ledger::*;
+pub(crate) use self::normalize::*;
 pub(crate) use self::report::*;
 use crate::terminal::{Style, Terminal, styled, text};
 
@@ -114,6 +116,8 @@ pub(crate) enum Command {
     Verify(Verify),
     /// Cosign the heads of other people's records, and never two stories of one
     Witness(Witness),
+    /// Read a model provider's raw stream on standard input: what acts it holds, and what is refused
+    Normalize(Normalize),
     /// Print the canonical bytes (RFC 8785) of the JSON on standard input
     Canon(Canon),
     /// Print the digest of the JSON on standard input

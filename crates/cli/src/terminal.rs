@@ -208,6 +208,17 @@ impl Terminal {
         let _ = self.flush();
     }
 
+    /// A JSON line as it was written by somebody else: exactly those bytes, in ASCII where a person looks.
+    pub(crate) fn json_text(&mut self, line: &[u8]) {
+        if self.is_screen() {
+            let shown = ascii(&String::from_utf8_lossy(line));
+            self.out.write(shown.as_bytes());
+        } else {
+            self.out.write(line);
+        }
+        self.out.write(b"\n");
+    }
+
     /// Columns aligned, two spaces between; what does not fit of the last one goes on under it.
     pub(crate) fn table(&mut self, rows: &[Vec<Span>]) {
         let columns = rows.iter().map(Vec::len).max().unwrap_or(0);

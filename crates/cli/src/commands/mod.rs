@@ -16,6 +16,7 @@ mod init;
 mod keys;
 mod ledger;
 mod mcp;
+mod normalize;
 mod pending;
 mod pin;
 mod reconcile;
@@ -46,6 +47,7 @@ pub(crate) fn run(cli: Cli, terminal: &mut Terminal) -> Outcome {
         // These need no place of the user's.
         Command::Canon(_) => return canon::canon(terminal),
         Command::Digest(args) => return canon::digest(args, terminal),
+        Command::Normalize(args) => return normalize::run(args, terminal),
         Command::Completions(args) => return generated::completions(args, terminal),
         Command::Man(args) => return generated::man(args, terminal),
         Command::Tour(args) => {
@@ -94,6 +96,7 @@ pub(crate) fn run(cli: Cli, terminal: &mut Terminal) -> Outcome {
         Command::Canon(_) | Command::Digest(_) | Command::Completions(_) | Command::Man(_) => {
             Ok(())
         }
+        Command::Normalize(_) => Ok(()),
         Command::Tour(_) | Command::TourServer(_) | Command::Bench(_) | Command::Verify(_) => {
             Ok(())
         }
