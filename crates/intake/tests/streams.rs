@@ -1021,6 +1021,12 @@ const TABLE: &[Row] = &[
     ),
     row(
         "bedrock",
+        "placeholder-and-deltas",
+        true,
+        r#"read {"path":"a"} @tu1"#,
+    ),
+    row(
+        "bedrock",
         "full-input-in-start",
         true,
         r#"read {"path":"a"} @tu1"#,
