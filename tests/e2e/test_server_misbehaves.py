@@ -411,7 +411,8 @@ def test_a_client_that_never_reads(gate: Lychgate, notes: Notes, root: Path) -> 
         with wire(gate, "notes") as client:
             client.handshake()
             assert told(client.call("write_note", note(root))) == WRITTEN
-        assert memory(gate) - before < 128 << 20
+        # Up to a thousand million bytes were asked for; what is held is bounded, however long it goes on.
+        assert memory(gate) - before < 192 << 20
         deaf.process.kill()
     until(lambda: not servers(gate), "the end of both servers")
 
