@@ -80,12 +80,12 @@ fn another_version_and_another_program_are_refused() {
         refused,
         StoreFault::Version {
             found: 99,
-            known: 5
+            known: 6
         }
     );
     assert_eq!(
         refused.to_string(),
-        "the store has schema version 99, this program knows 5"
+        "the store has schema version 99, this program knows 6"
     );
 
     let folder = Folder::new();
