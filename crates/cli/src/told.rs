@@ -34,6 +34,12 @@ pub(crate) fn sentence(receipt: &Receipt) -> &'static str {
         }
         (ReceiptKind::Applied, _) => "a configuration began to hold",
         (ReceiptKind::Revoked, _) => "something was revoked",
+        (ReceiptKind::Restored, _) => "a revocation was taken back",
+        (ReceiptKind::Consented, _) => "a consent was granted",
+        (ReceiptKind::ConsentWithdrawn, _) => "a consent was withdrawn",
+        (ReceiptKind::ControlDelivered, _) => {
+            "how far a change of the rules, a revocation, a withdrawal or a new key had come at one end"
+        }
         (ReceiptKind::KeyChanged, _) => "a key was made, rotated or retired",
         (ReceiptKind::AnchorAccepted, _) => {
             "the approver went on with a record that its anchor contradicts"

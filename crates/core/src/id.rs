@@ -85,6 +85,8 @@ ids! {
     EffectId = "eff-";
     /// An escalation that waits for a person.
     TicketId = "tkt-";
+    /// A consent record: an act's authorization context (draft §4.5).
+    ConsentId = "cns-";
     /// The client connection that holds an authority (PROFILE §4: non-bearer).
     HolderId = "cnx-";
     /// One running gate (the act's `runtime_id`).

@@ -8,6 +8,7 @@
 //! - [`act`]: the candidate act, exactly the draft's fields (draft §12.1)
 //! - [`evidence`], [`authority`], [`verification`]: the two doors' objects (draft §12.2)
 //! - [`receipt`]: what the sequenced record keeps of every step (PROFILE §5, §10)
+//! - [`control`], [`revocation`]: how far a control has come; what can be revoked
 //! - [`code`]: the decision codes and the constant text a model may see (PROFILE §6)
 //! - [`lifecycle`]: the states of an act (PROFILE §5)
 //! - [`merkle`]: the hashes of a Merkle tree (RFC 9162)
@@ -19,6 +20,7 @@ pub mod act;
 pub mod authority;
 pub mod code;
 pub mod consequence;
+pub mod control;
 pub mod digest;
 pub mod display;
 pub mod epoch;
@@ -31,6 +33,7 @@ pub mod merkle;
 pub mod name;
 pub mod outside;
 pub mod receipt;
+pub mod revocation;
 pub mod signed;
 pub mod time;
 pub mod verification;
@@ -40,4 +43,5 @@ pub use consequence::ConsequenceClass;
 pub use digest::Digest;
 pub use epoch::Epochs;
 pub use lifecycle::State;
+pub use revocation::Subject;
 pub use time::Timestamp;

@@ -32,6 +32,10 @@ pub enum ObjectKind {
     Anchor,
     /// An approver's yes to dropping archived lines of the record, by the approver's key.
     Prune,
+    /// A consent, by the approver's key.
+    Consent,
+    /// An approver's yes to taking revocations back, by the approver's key.
+    Restoration,
 }
 
 impl ObjectKind {
@@ -52,6 +56,8 @@ impl ObjectKind {
             Self::KeyChange => "application/vnd.lychgate.key-change+json",
             Self::Anchor => "application/vnd.lychgate.anchor+json",
             Self::Prune => "application/vnd.lychgate.prune+json",
+            Self::Consent => "application/vnd.lychgate.consent+json",
+            Self::Restoration => "application/vnd.lychgate.restoration+json",
         }
     }
 }

@@ -15,7 +15,7 @@ use lychgate_core::signed::{
 };
 use lychgate_core::verification::SinkVerification;
 
-const KINDS: [ObjectKind; 9] = [
+const KINDS: [ObjectKind; 11] = [
     ObjectKind::Evidence,
     ObjectKind::Authority,
     ObjectKind::Verification,
@@ -25,6 +25,8 @@ const KINDS: [ObjectKind; 9] = [
     ObjectKind::KeyChange,
     ObjectKind::Anchor,
     ObjectKind::Prune,
+    ObjectKind::Consent,
+    ObjectKind::Restoration,
 ];
 
 #[test]

@@ -46,7 +46,9 @@ impl Role {
             | ObjectKind::Reconciliation
             | ObjectKind::KeyChange
             | ObjectKind::Anchor
-            | ObjectKind::Prune => Self::Approver,
+            | ObjectKind::Prune
+            | ObjectKind::Consent
+            | ObjectKind::Restoration => Self::Approver,
         }
     }
 }

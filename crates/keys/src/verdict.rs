@@ -228,6 +228,13 @@ signed! {
     PruneVerdict = Prune, PruneObject = "prune_verdict";
 }
 
+mod control;
+
+pub use self::control::{
+    ConsentGrant, ConsentObject, ConsentTerms, MOST_COVERED, MOST_SUBJECTS, RestorationObject,
+    RestorationVerdict, TermsFault,
+};
+
 /// An Ed25519 public key; on the wire 32 bytes as base64url.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]

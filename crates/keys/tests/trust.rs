@@ -148,6 +148,8 @@ fn a_signature_of_one_kind_is_none_of_another() {
         ObjectKind::KeyChange,
         ObjectKind::Anchor,
         ObjectKind::Prune,
+        ObjectKind::Consent,
+        ObjectKind::Restoration,
     ];
     for made in kinds {
         let signature = approver.sign_bytes(made.payload_type(), b"{}").unwrap();

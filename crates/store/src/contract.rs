@@ -12,8 +12,8 @@ use tokio::sync::{oneshot, watch};
 use crate::meter::Load;
 use crate::outcome::{Committed, StoreFault};
 use crate::row::{
-    ActQuery, ActRow, AppliedRow, Counts, HeadRow, ProtectedState, RecordRow, Revocation, SaidRow,
-    TicketRow, TicketState,
+    ActQuery, ActRow, AppliedRow, ConsentRow, Counts, HeadRow, ProtectedState, RecordRow,
+    Revocation, SaidRow, TicketRow, TicketState,
 };
 use crate::txn::Txn;
 
@@ -154,6 +154,16 @@ pub trait Store: Send + Sync + 'static {
     /// # Errors
     /// As [`Store::protected_state`].
     fn revocations(&self) -> Result<Vec<Revocation>, StoreFault>;
+
+    /// Consents, newest first: with `live_at`, those alone that are not withdrawn and cover something after that moment.
+    ///
+    /// # Errors
+    /// As [`Store::protected_state`].
+    fn consents(
+        &self,
+        live_at: Option<Timestamp>,
+        limit: usize,
+    ) -> Result<Vec<ConsentRow>, StoreFault>;
 
     /// The record from index `from`, at most `limit` lines.
     ///

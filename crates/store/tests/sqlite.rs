@@ -80,7 +80,7 @@ fn another_version_and_another_program_are_refused() {
         refused,
         StoreFault::Version {
             found: 99,
-            known: 4
+            known: 5
         }
     );
     assert_eq!(

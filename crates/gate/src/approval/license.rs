@@ -138,6 +138,9 @@ impl Gate {
             TicketState::Expired => {
                 License::Refused(Code::ApprovalExpired, "the approval expired unused")
             }
+            TicketState::Withdrawn => {
+                License::Refused(Code::RevocationActive, "what it asks for was revoked")
+            }
             TicketState::Consumed | TicketState::Pending => {
                 License::Refused(Code::EscalationRequired, "its ticket does not license it")
             }

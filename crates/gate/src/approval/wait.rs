@@ -49,6 +49,7 @@ impl Gate {
                 TicketState::Approved => Some(Ended::Approved),
                 TicketState::Denied => Some(Ended::Denied),
                 TicketState::Expired | TicketState::Consumed => Some(Ended::Expired),
+                TicketState::Withdrawn => Some(Ended::Revoked),
                 TicketState::Pending if self.now() >= row.expires_at => Some(Ended::Expired),
                 TicketState::Pending => None,
             },
@@ -78,6 +79,11 @@ impl Gate {
                 State::Withdrawn,
                 Code::EscalationRequired,
                 "the caller is gone",
+            ),
+            Ended::Revoked => (
+                State::Refused,
+                Code::RevocationActive,
+                "what it asks for was revoked",
             ),
             Ended::Unreadable => (
                 State::Withdrawn,
@@ -112,7 +118,7 @@ impl Gate {
         (to, code, why): (State, Code, &'static str),
     ) -> Code {
         let kind = match code {
-            Code::ApprovalDenied => ReceiptKind::Denied,
+            Code::ApprovalDenied | Code::RevocationActive => ReceiptKind::Denied,
             _ => ReceiptKind::Lapsed,
         };
         let part = part_of(&held.act, held.digest, &held.salt, true, held.vouched);
@@ -149,6 +155,7 @@ enum Ended {
     Expired,
     HoldOver,
     Gone,
+    Revoked,
     Unreadable,
 }
 

@@ -7,6 +7,7 @@
 mod acts;
 mod apply;
 mod column;
+mod consents;
 mod dispatch;
 mod head;
 mod open;
@@ -37,8 +38,8 @@ use crate::ledger::GroupSigner;
 use crate::meter::Load;
 use crate::outcome::StoreFault;
 use crate::row::{
-    ActQuery, ActRow, AppliedRow, Counts, HeadRow, ProtectedState, RecordRow, Revocation, SaidRow,
-    TicketRow, TicketState,
+    ActQuery, ActRow, AppliedRow, ConsentRow, Counts, HeadRow, ProtectedState, RecordRow,
+    Revocation, SaidRow, TicketRow, TicketState,
 };
 use crate::txn::Txn;
 
@@ -202,6 +203,14 @@ impl Store for SqliteStore {
 
     fn revocations(&self) -> Result<Vec<Revocation>, StoreFault> {
         self.read(read::revocations)
+    }
+
+    fn consents(
+        &self,
+        live_at: Option<Timestamp>,
+        limit: usize,
+    ) -> Result<Vec<ConsentRow>, StoreFault> {
+        self.read(|connection| consents::read(connection, live_at, limit))
     }
 
     fn record(&self, from: u64, limit: usize) -> Result<Vec<RecordRow>, StoreFault> {

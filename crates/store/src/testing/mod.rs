@@ -60,6 +60,8 @@ macro_rules! conformance {
             steps::the_record_keeps_order_and_leaves,
             steps::a_configuration_replaces_the_one_it_was_made_from,
             steps::revoking_moves_the_epoch_and_can_be_taken_back,
+            steps::a_consent_is_granted_once_and_withdrawn_once,
+            steps::a_withdrawn_ticket_licenses_nothing,
             answers::a_delivered_answer_is_gone,
             answers::open_acts_are_what_equal_calls_are_held_against,
             answers::an_answer_can_be_forgotten_while_the_act_stays_open,

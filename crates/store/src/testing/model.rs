@@ -25,6 +25,8 @@ pub struct Dump {
     tickets: Vec<TicketRow>,
     applied: Option<AppliedRow>,
     revoked: Vec<Revocation>,
+    consents: Vec<ConsentRow>,
+    live: Vec<ConsentRow>,
     record: Vec<RecordRow>,
 }
 
@@ -54,6 +56,8 @@ pub fn dump(store: &dyn Store) -> Dump {
         tickets: store.tickets(None, usize::MAX).unwrap(),
         applied: store.applied().unwrap(),
         revoked: store.revocations().unwrap(),
+        consents: store.consents(None, usize::MAX).unwrap(),
+        live: store.consents(Some(at(20)), usize::MAX).unwrap(),
         record: store.record(0, usize::MAX).unwrap(),
     }
 }
@@ -118,11 +122,13 @@ enum Kind {
     Apply,
     Revoke,
     Rotate,
+    Consent,
+    WithdrawConsent,
     Note,
 }
 
 /// How often each kind comes, of a hundred.
-const WEIGHTS: [(u32, Kind); 17] = [
+const WEIGHTS: [(u32, Kind); 19] = [
     (10, Kind::Issue),
     (10, Kind::Consume),
     (17, Kind::Dispatch),
@@ -139,6 +145,8 @@ const WEIGHTS: [(u32, Kind); 17] = [
     (1, Kind::Apply),
     (2, Kind::Revoke),
     (1, Kind::Rotate),
+    (2, Kind::Consent),
+    (2, Kind::WithdrawConsent),
     (3, Kind::Note),
 ];
 
@@ -245,6 +253,7 @@ impl Step {
                 let live = self.ticket_in(&world, TicketState::Pending).id;
                 Txn::Lapse(Lapse {
                     tickets: vec![live; usize::from(self.flag)],
+                    withdrawn: vec![live; usize::from(self.act > 8)],
                     acts: vec![Lapsed {
                         act: self.waiting(&world),
                         to,
@@ -298,6 +307,17 @@ impl Step {
                 })
             }
             Kind::Rotate => Txn::Rotate(Rotate { now, receipts }),
+            Kind::Consent => Txn::Consent(Consent {
+                expires_at: at(self.nonce * 8),
+                now,
+                receipts,
+                ..consent(self.ticket)
+            }),
+            Kind::WithdrawConsent => Txn::WithdrawConsent(WithdrawConsent {
+                now,
+                receipts,
+                ..withdraw_consent(&[self.ticket, self.holder][..1 + usize::from(!self.apt)])
+            }),
             Kind::Note => Txn::Note(Note { now, receipts }),
         }
     }
