@@ -1,5 +1,6 @@
 //! Every flag, once: what is parsed, and what help, man pages and completions say.
 
+mod control;
 mod each;
 mod ledger;
 mod report;
@@ -14,6 +15,7 @@ use clap::parser::ValueSource;
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use lychgate_core::display::escape;
 
+pub(crate) use self::control::*;
 pub(crate) use self::each::*;
 pub(crate) use self::ledger::*;
 pub(crate) use self::report::*;
@@ -90,6 +92,12 @@ pub(crate) enum Command {
     Acts(Acts),
     /// Say what became of an act whose outcome is unknown
     Reconcile(Reconcile),
+    /// Stop things at once: an agent, a session, a tool, a server, a destination, a key, an act, everything
+    Revoke(Revoke),
+    /// Consent to what the agent may do, list consents, withdraw them
+    Consent(Consent),
+    /// See the epochs, and who has taken note of the newest controls
+    Epochs(Epochs),
     /// Make a changed configuration count
     Apply(Apply),
     /// Find mistakes in the configuration

@@ -9,6 +9,7 @@ use lychgate_core::{Code, State};
 use zeroize::Zeroizing;
 
 use crate::approval::{Caller, Waited};
+use crate::delivery::Flight;
 use crate::gate::Gate;
 use crate::hold::{Connected, HeldAct, entry_of};
 use crate::observe::Watch;
@@ -67,6 +68,8 @@ impl Gate {
     ) -> Passed {
         let mut held = held;
         for _ in 0..MOST_ROUNDS {
+            let session = Arc::clone(&held.session);
+            let flight = Flight::begin(&session, self.current().epochs.control());
             let verdict = self.decide(held).await;
             watch.decided(&verdict);
             let allowed = match verdict {
@@ -74,6 +77,8 @@ impl Gate {
                 Verdict::Deny(denied) => return Passed::Denied(denied),
                 Verdict::Recorded { act, answer } => return Passed::Recorded { act, answer },
                 Verdict::Escalate(escalated) => {
+                    // Nothing was allowed: it is decided on again.
+                    drop(flight);
                     waiting(escalated.ticket());
                     let waited = self.wait(*escalated, caller).await;
                     watch.waited(&waited);
@@ -90,7 +95,12 @@ impl Gate {
             let answer = self.second_door(*allowed, sink, caller, connected).await;
             watch.presented(&answer);
             match answer {
-                ControlFlow::Break(passed) => return passed,
+                ControlFlow::Break(mut passed) => {
+                    if let Passed::Dispatched { dispatched, .. } = &mut passed {
+                        dispatched.permit.carry(flight);
+                    }
+                    return passed;
+                }
                 // Another act used the approval first; this one asks for its own.
                 ControlFlow::Continue(back) => held = *back,
             }

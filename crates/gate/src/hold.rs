@@ -15,6 +15,7 @@ use lychgate_policy::{Reach, Resolution, SchemaFault, Server, ToolEntry, Unresol
 use lychgate_store as store;
 
 use crate::approval::Claim;
+use crate::control::subjects_in_hand;
 use crate::current::Current;
 use crate::gate::Gate;
 use crate::identity::{Predecessor, likeness_of};
@@ -53,6 +54,8 @@ pub struct HeldAct {
     /// The destination as the store keeps it.
     pub(crate) sealed_destination: Option<Vec<u8>>,
     pub(crate) vouched: bool,
+    /// What must not be revoked for it to run.
+    pub(crate) subjects: Vec<String>,
     pub(crate) began: Instant,
     /// It has a row in the store, waiting for this ticket.
     pub(crate) escalated: Option<TicketId>,
@@ -163,6 +166,7 @@ impl Gate {
         let act = self.candidate(
             session, &current, &function, entry, class, &proposal, &connected, &reach,
         )?;
+        let subjects = subjects_in_hand(&act, reach.as_ref().ok());
         let has_program = entry.is_some_and(|entry| entry.roles(&proposal.arguments).has_program());
         let digest = act.digest().map_err(|_| Code::FailClosed)?;
         let vouched = act.instruction_provenance.is_some();
@@ -190,6 +194,7 @@ impl Gate {
             salt,
             sealed_destination,
             vouched,
+            subjects,
             began,
             escalated: None,
             claim: None,
@@ -216,6 +221,14 @@ impl Gate {
         let applied = &current.applied;
         let limits = applied.limits();
         let nonce = session.next_nonce();
+        let purpose = session.purpose(&applied.purpose().id);
+        let agent = session.agent(&applied.agent().id);
+        let context = (applied.consent_required() && !session.is_own()).then(|| {
+            let who = (applied.principal().id.as_str(), agent);
+            let tool = (session.server(), function);
+            current.consents.covering(who, tool, purpose, now)
+        });
+        let context = context.flatten().map(|consent| consent.to_string());
         let sink = Sink::mcp(session.server());
         Ok(CandidateAct {
             version: Default::default(),
@@ -230,10 +243,10 @@ impl Gate {
             initiating_principal: Principal {
                 principal_id: applied.principal().id.clone(),
                 principal_type: applied.principal().kind,
-                authorization_context_id: None,
+                authorization_context_id: context,
             },
             agent: Agent {
-                agent_id: session.agent(&applied.agent().id).to_owned(),
+                agent_id: agent.to_owned(),
                 runtime_id: self.id(),
                 model_id: None,
                 model_version: None,
@@ -249,8 +262,9 @@ impl Gate {
                 tool_protocol: Some(ToolProtocol::Mcp),
             },
             purpose: Purpose {
-                purpose_id: applied.purpose().id.clone(),
-                declared_purpose: applied.purpose().declared.clone(),
+                purpose_id: purpose.to_owned(),
+                // One that is no longer configured is denied as such.
+                declared_purpose: applied.declared(purpose).unwrap_or(purpose).to_owned(),
                 user_intent_reference: None,
                 purpose_epoch: Some(current.purpose_epoch),
             },

@@ -15,6 +15,7 @@
 //! - [`twins`]: equal calls
 //! - [`reconcile`]: acts whose answer was lost are looked up at their destination
 //! - [`control`]: what changes the rules
+//! - [`delivery`]: how far each of them has come, and what was seen of that
 //! - [`recover`]: what a gate does when it starts
 //! - [`log`]: the one way into the log
 //! - [`observe`]: counting all of it, for metrics and traces
@@ -26,6 +27,7 @@ mod challenge;
 pub mod clock;
 pub mod control;
 pub mod current;
+pub mod delivery;
 pub mod doors;
 pub mod first;
 pub mod gate;
@@ -49,8 +51,9 @@ pub mod twins;
 
 pub use approval::{Caller, CallerGone, PendingTicket, TicketSummary, Waited};
 pub use clock::SteadyClock;
-pub use control::{ControlRefused, Plan};
-pub use current::Current;
+pub use control::consent::ConsentRecord;
+pub use control::{ControlRefused, Plan, Revoked, UnknownSubject};
+pub use current::{Current, CurrentFault};
 pub use doors::Passed;
 pub use gate::{Gate, Parts};
 pub use hold::{Connected, HeldAct};

@@ -7,6 +7,7 @@ use lychgate_core::Timestamp;
 use lychgate_core::act::SourceType;
 use lychgate_core::id::{HolderId, Nonce};
 
+use crate::delivery::Flights;
 use crate::throttle::Throttle;
 
 /// Who connected, as the operating system says.
@@ -31,6 +32,11 @@ pub struct Session {
     gone: AtomicBool,
     /// Shared by all connections of this user to this server.
     denials: Arc<Throttle>,
+    /// The configured purpose it was opened for; `None`: the usual one.
+    purpose: Option<String>,
+    /// A sink runs for it and follows controls.
+    sink_runs: AtomicBool,
+    flights: Flights,
 }
 
 impl Session {
@@ -39,6 +45,7 @@ impl Session {
         holder: HolderId,
         server: String,
         peer: Option<Peer>,
+        purpose: Option<String>,
         denials: Arc<Throttle>,
     ) -> Arc<Self> {
         Arc::new(Self {
@@ -48,6 +55,9 @@ impl Session {
             count: AtomicU64::new(0),
             gone: AtomicBool::new(false),
             denials,
+            purpose,
+            sink_runs: AtomicBool::new(false),
+            flights: Flights::default(),
         })
     }
 
@@ -78,6 +88,24 @@ impl Session {
         } else {
             configured
         }
+    }
+
+    /// The purpose it was opened for, `usual` being the one it has otherwise.
+    pub(crate) fn purpose<'a>(&'a self, usual: &'a str) -> &'a str {
+        self.purpose.as_deref().unwrap_or(usual)
+    }
+
+    /// A sink runs for this connection, follows controls, and will say how far it has come.
+    pub fn mark_sink(&self, runs: bool) {
+        self.sink_runs.store(runs, Ordering::Release);
+    }
+
+    pub(crate) fn sink_runs(&self) -> bool {
+        self.sink_runs.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn flights(&self) -> &Flights {
+        &self.flights
     }
 
     /// Who asks: of the gate's own agent, the configuration that the operator applied.

@@ -1,5 +1,6 @@
 //! From the text of `lychgate.toml` and the pinned definitions to an [`Applied`].
 
+mod consent;
 mod ledger;
 mod read;
 mod read_back;
@@ -190,6 +191,7 @@ fn root(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Model {
         destinations: destinations(reader, top),
         jurisdictions,
         ledger: ledger::ledger(reader, top),
+        consent: consent::consent(reader, top),
         telemetry: telemetry::telemetry(reader, top),
         servers: server::servers(reader, top),
     }
@@ -351,7 +353,7 @@ fn destinations(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> BTreeMap<Stri
 /// The largest pin file, in bytes.
 const PIN_BYTES: usize = 16 << 20;
 
-const TOP_KEYS: [&str; 16] = [
+const TOP_KEYS: [&str; 17] = [
     "version",
     "profile",
     "unattended",
@@ -366,6 +368,7 @@ const TOP_KEYS: [&str; 16] = [
     "destinations",
     "jurisdictions",
     "ledger",
+    "consent",
     "telemetry",
     "servers",
 ];

@@ -7,6 +7,7 @@ use lychgate_core::json::Value;
 use lychgate_core::{ConsequenceClass, Digest};
 use serde::{Deserialize, Serialize};
 
+use crate::consent::ConsentRule;
 use crate::ledger::Ledger;
 use crate::read_back::ReadBack;
 use crate::telemetry::Telemetry;
@@ -177,6 +178,8 @@ pub(crate) struct Model {
     /// A digest of the time before the table stays as it was.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) ledger: Ledger,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(crate) consent: ConsentRule,
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) telemetry: Telemetry,
     pub(crate) servers: BTreeMap<String, ServerModel>,

@@ -4,11 +4,12 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use lychgate_core::control::{ControlEnd, ControlStage};
 use lychgate_gate::{Gate, Peer, Session};
 use lychgate_sinks::mcp::{FromLink, ToLink};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 use crate::frame::{Frame, FrameFault, Kind, MOST_LINE, Tokens};
@@ -17,8 +18,14 @@ use crate::protocol::{Class, Refusal, Response};
 use lychgate_gate::log;
 
 /// Serves one client of `server` until one side ends.
-pub(crate) async fn serve(door: &Arc<Door>, mut stream: UnixStream, peer: Peer, server: &str) {
-    let (session, limit) = match enter(door.gate(), peer, server) {
+pub(crate) async fn serve(
+    door: &Arc<Door>,
+    mut stream: UnixStream,
+    peer: Peer,
+    server: &str,
+    purpose: Option<&str>,
+) {
+    let (session, limit) = match enter(door.gate(), peer, server, purpose) {
         Ok(entered) => entered,
         Err(refusal) => {
             let _ = say(&mut stream, &Response::Refused(refusal)).await;
@@ -31,6 +38,10 @@ pub(crate) async fn serve(door: &Arc<Door>, mut stream: UnixStream, peer: Peer, 
     if say(&mut stream, &welcome).await.is_err() {
         return;
     }
+    let gate = Arc::clone(door.gate());
+    let controls = gate.controls();
+    gate.attach(&session).await;
+    let attached = Arc::clone(&session);
     let holder = session.holder();
     let pid = peer.pid.and_then(|pid| u32::try_from(pid).ok());
     let who = [
@@ -66,7 +77,7 @@ pub(crate) async fn serve(door: &Arc<Door>, mut stream: UnixStream, peer: Peer, 
     });
     tokio::select! {
         // When the sink is done; the last reports of delivery may still be on their way.
-        written = write(writer, to_receiver, &tokens) => if written.is_ok() {
+        written = write(writer, to_receiver, &tokens, controls) => if written.is_ok() {
             let _ = tokio::time::timeout(LAST_REPORTS, reading.join_next()).await;
         },
         // The connection has ended: with the way out the sink hears of it.
@@ -74,10 +85,16 @@ pub(crate) async fn serve(door: &Arc<Door>, mut stream: UnixStream, peer: Peer, 
     }
     // What was dispatched for the client may still be answered.
     while sink.join_next().await.is_some() {}
+    gate.detach(&attached).await;
     log::info("a client has gone", &[("holder", holder.into())]);
 }
 
-fn enter(gate: &Arc<Gate>, peer: Peer, server: &str) -> Result<(Arc<Session>, usize), Refusal> {
+fn enter(
+    gate: &Arc<Gate>,
+    peer: Peer,
+    server: &str,
+    purpose: Option<&str>,
+) -> Result<(Arc<Session>, usize), Refusal> {
     let applied = Arc::clone(&gate.current().applied);
     if applied.server(server).is_none() {
         let name = lychgate_core::display::escape_within(server, 80);
@@ -86,9 +103,19 @@ fn enter(gate: &Arc<Gate>, peer: Peer, server: &str) -> Result<(Arc<Session>, us
         );
         return Err(Refusal::new(Class::Usage, why));
     }
-    let session = gate
-        .connect(server, peer)
-        .map_err(|code| Refusal::new(Class::Fault, code))?;
+    let session = match purpose {
+        Some(purpose) => gate.connect_for(server, peer, purpose),
+        None => gate.connect(server, peer).map(Some),
+    };
+    let session = session.map_err(|code| Refusal::new(Class::Fault, code))?;
+    let Some(session) = session else {
+        let configured = applied.purposes().collect::<Vec<_>>().join(", ");
+        let why = format!(
+            "there is no such purpose in the applied configuration; it has: {}",
+            lychgate_core::display::escape_within(&configured, 400)
+        );
+        return Err(Refusal::new(Class::Usage, why));
+    };
     let limit = usize::try_from(applied.limits().message_bytes).unwrap_or(MOST_LINE);
     Ok((session, limit.min(MOST_LINE)))
 }
@@ -139,6 +166,14 @@ impl Inward {
                     Some(message) => message,
                     None => continue,
                 },
+                Kind::Told => {
+                    let (number, _) = frame.split_token()?;
+                    let (end, stage) = (ControlEnd::Client, ControlStage::Observed);
+                    self.gate
+                        .acknowledge(&self.session, end, stage, number)
+                        .await;
+                    continue;
+                }
                 Kind::End => {
                     open = None;
                     continue;
@@ -175,8 +210,20 @@ async fn write(
     mut writer: OwnedWriteHalf,
     mut lines: mpsc::Receiver<ToLink>,
     tokens: &Mutex<Tokens>,
+    mut controls: watch::Receiver<u64>,
 ) -> Result<(), FrameFault> {
-    while let Some(ToLink { line, delivery }) = lines.recv().await {
+    loop {
+        let next = tokio::select! {
+            next = lines.recv() => next,
+            Ok(()) = controls.changed() => {
+                let number = *controls.borrow_and_update();
+                Frame::told(number).write_async(&mut writer).await?;
+                continue;
+            }
+        };
+        let Some(ToLink { line, delivery }) = next else {
+            break;
+        };
         let token = delivery.map_or(0, |act| {
             let mut tokens = tokens.lock().unwrap_or_else(PoisonError::into_inner);
             tokens.give(act)

@@ -141,8 +141,8 @@ impl Door {
                 }
             };
             let response = match Request::from_frame(&frame) {
-                Ok(Request::Mcp { server }) => {
-                    self.enter(stream, peer, &server).await;
+                Ok(Request::Mcp { server, purpose }) => {
+                    self.enter(stream, peer, &server, purpose.as_deref()).await;
                     return;
                 }
                 Ok(Request::Acts {
@@ -172,14 +172,20 @@ impl Door {
         }
     }
 
-    async fn enter(self: &Arc<Self>, mut stream: UnixStream, peer: Peer, server: &str) {
+    async fn enter(
+        self: &Arc<Self>,
+        mut stream: UnixStream,
+        peer: Peer,
+        server: &str,
+        purpose: Option<&str>,
+    ) {
         let Ok(_room) = Arc::clone(&self.links).try_acquire_owned() else {
             let refusal = Refusal::new(Class::Refused, "the gate serves too many clients already");
             let _ = say(&mut stream, &Response::Refused(refusal)).await;
             return;
         };
         self.clients.fetch_add(1, Ordering::Relaxed);
-        link::serve(self, stream, peer, server).await;
+        link::serve(self, stream, peer, server, purpose).await;
         self.clients.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -1,9 +1,10 @@
 //! What a client asks the gate, and what it answers: closed JSON objects, read with the strict parser (PROFILE §3).
 //!
-//! A request's frame is `{"protocol":2,"request":…}`. A connection may ask one thing after another, so that a plan, a
+//! A request's frame is `{"protocol":3,"request":…}`. A connection may ask one thing after another, so that a plan, a
 //! passphrase typed meanwhile and the change itself can share one; they need not. [`Request::Mcp`] and a following
 //! [`Request::Acts`] take the rest of the connection.
 
+mod control;
 mod ledger;
 mod view;
 
@@ -19,6 +20,9 @@ use lychgate_keys::verdict::{
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+pub use self::control::{
+    ConnectionView, ConsentView, ControlAnswer, ControlRequest, ControlView, EndView, EpochsView,
+};
 pub use self::ledger::{LedgerView, MOST_HEADS, MOST_RECORDS, RecordLine};
 pub use self::view::{
     ActView, Bytes, ChangeView, Class, Configuration, DiagnosticView, Effect, NotBytes, Plan,
@@ -27,7 +31,7 @@ pub use self::view::{
 use crate::frame::{Frame, Kind, MOST_CONTROL};
 
 /// The one version of this protocol.
-pub const PROTOCOL: u64 = 2;
+pub const PROTOCOL: u64 = 3;
 
 /// What a client asks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -37,6 +41,15 @@ pub enum Request {
     Mcp {
         /// The server's name.
         server: String,
+        /// One of the configured purposes; the usual one when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(deserialize_with = "json::present")]
+        purpose: Option<String>,
+    },
+    /// Revocation, consent and how far they have come. Answered with [`Response::Control`].
+    Control {
+        /// What.
+        control: ControlRequest,
     },
     /// How the gate is. Answered with [`Response::Status`].
     Status,
@@ -169,6 +182,11 @@ pub enum Request {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Response {
+    /// What was asked of the rules.
+    Control {
+        /// That.
+        answer: ControlAnswer,
+    },
     /// Lines may go both ways.
     Mcp {
         /// The longest line the gate takes, in bytes.

@@ -315,6 +315,7 @@ fn an_unknown_server_is_refused_with_the_way_out() {
     let mut client = world.client();
     let asked = client.ask(&Request::Mcp {
         server: "other".to_owned(),
+        purpose: None,
     });
     match asked {
         Err(fault @ ClientFault::Refused(_)) => {

@@ -29,12 +29,12 @@ pub use ledger::{GroupSigner, SignRefused, Signatory, StoreTiles};
 pub use meter::Load;
 pub use outcome::{Committed, Done, Rejected, StoreFault, Which};
 pub use row::{
-    ActQuery, ActRow, AppliedRow, BatchSignature, Counts, Grant, HeadRow, ProtectedState,
-    RecordRow, Revocation, SaidRow, TicketRow, TicketState,
+    ActQuery, ActRow, AppliedRow, BatchSignature, ConsentRow, Counts, Grant, HeadRow,
+    ProtectedState, RecordRow, Revocation, SaidRow, TicketRow, TicketState,
 };
 pub use sqlite::{Options, SqliteStore};
 pub use txn::{
-    Apply, Approval, Awaited, Contradict, Decide, Deliver, Dispatch, Entry, Escalate, Issue, Lapse,
-    Lapsed, LeafHash, NewAct, NewTicket, Note, Prune, Refuse, Revoke, Rotate, Said, Settle, Txn,
-    Whose,
+    Apply, Approval, Awaited, Consent, Contradict, Decide, Deliver, Dispatch, Entry, Escalate,
+    Issue, Lapse, Lapsed, LeafHash, NewAct, NewTicket, Note, Prune, Refuse, Revoke, Rotate, Said,
+    Settle, Txn, Whose, WithdrawConsent,
 };

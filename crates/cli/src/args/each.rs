@@ -87,6 +87,9 @@ pub(crate) struct Add {
 pub(crate) struct Mcp {
     /// The server, as named in the configuration
     pub(crate) name: String,
+    /// One of the configured purposes, by its id
+    #[arg(long, value_name = "ID")]
+    pub(crate) purpose: Option<String>,
 }
 
 /// `tour`

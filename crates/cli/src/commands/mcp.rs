@@ -15,7 +15,8 @@ pub(crate) fn run(args: &Mcp, context: &mut Context<'_>) -> Outcome {
         return Err(crate::outcome::Stop::usage(message));
     }
     let client = connection::connect(context)?;
-    lychgate_server::relay_stdio(client, &args.name).map_err(|fault| match fault {
+    let relayed = lychgate_server::relay_stdio(client, &args.name, args.purpose.as_deref());
+    relayed.map_err(|fault| match fault {
         RelayFault::Client(fault) => connection::stop(fault),
         fault => connection::with_status(fault.status(), &fault),
     })

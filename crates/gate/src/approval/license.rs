@@ -112,6 +112,7 @@ impl Gate {
         let take = |state: TicketState| {
             live.iter()
                 .filter(|row| row.state == state && now < row.expires_at)
+                .filter(|row| !self.is_by_revoked_key(row))
                 .find_map(|row| tickets.claim(row.id))
         };
         // An approval that outlived its caller may lie behind a newer question for the same subject.
@@ -119,6 +120,11 @@ impl Gate {
             Some(claim) => License::Approved(claim.ticket(), Some(claim)),
             None => License::Ask(take(TicketState::Pending)),
         })
+    }
+
+    fn is_by_revoked_key(&self, row: &TicketRow) -> bool {
+        let key = row.approver.as_ref();
+        key.is_some_and(|key| self.current().is_key_revoked(key))
     }
 
     /// A waiting act lives and dies with its own ticket. Only a person's no is told as one (CASES "Approval").
@@ -132,6 +138,9 @@ impl Gate {
             }
             TicketState::Approved if self.now() >= row.expires_at => {
                 License::Refused(Code::ApprovalExpired, "the approval expired unused")
+            }
+            TicketState::Approved if self.is_by_revoked_key(row) => {
+                License::Refused(Code::RevocationActive, "the approver's key is revoked")
             }
             TicketState::Approved => License::Approved(own, None),
             TicketState::Denied => License::Refused(Code::ApprovalDenied, "a person denied it"),

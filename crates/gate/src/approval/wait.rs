@@ -26,6 +26,7 @@ impl Gate {
             decided.borrow_and_update();
             match self.ticket_ended(ticket) {
                 Some(ended) => break ended,
+                None if self.stopped(&held).is_some() => break Ended::Revoked,
                 None if caller.is_gone() => break Ended::Gone,
                 None => {}
             }
@@ -80,11 +81,14 @@ impl Gate {
                 Code::EscalationRequired,
                 "the caller is gone",
             ),
-            Ended::Revoked => (
-                State::Refused,
-                Code::RevocationActive,
-                "what it asks for was revoked",
-            ),
+            Ended::Revoked => {
+                let revoked = (Code::RevocationActive, "what it asks for was revoked");
+                let (code, why) = self.stopped(&held).unwrap_or(revoked);
+                if code == Code::RevocationActive {
+                    self.withdraw_ticket(ticket).await;
+                }
+                (State::Refused, code, why)
+            }
             Ended::Unreadable => (
                 State::Withdrawn,
                 Code::FailClosed,
@@ -118,7 +122,9 @@ impl Gate {
         (to, code, why): (State, Code, &'static str),
     ) -> Code {
         let kind = match code {
-            Code::ApprovalDenied | Code::RevocationActive => ReceiptKind::Denied,
+            Code::ApprovalDenied | Code::RevocationActive | Code::PrincipalNotAuthorized => {
+                ReceiptKind::Denied
+            }
             _ => ReceiptKind::Lapsed,
         };
         let part = part_of(&held.act, held.digest, &held.salt, true, held.vouched);

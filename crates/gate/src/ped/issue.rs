@@ -50,6 +50,7 @@ impl Gate {
                     chain,
                     vouched: held.vouched,
                     salt: held.salt,
+                    subjects: held.subjects.clone(),
                 };
                 let presented = Presented {
                     act: held.act.clone(),
@@ -152,7 +153,7 @@ impl Gate {
             },
             lifetime: Lifetime {
                 issued_at: now,
-                expires_at: now.after(lifetime),
+                expires_at: self.within_consent(held, now.after(lifetime)),
                 single_use: Default::default(),
             },
             issuer: Issuer {

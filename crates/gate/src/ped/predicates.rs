@@ -5,7 +5,7 @@ use lychgate_core::evidence::Predicates;
 use lychgate_policy::{Finding, Situation, allowlisted, judge, strictest};
 
 use super::Judgement;
-use crate::gate::{Gate, revocation_subjects};
+use crate::gate::Gate;
 use crate::hold::{Found, HeldAct};
 use crate::receipts::source_of;
 
@@ -128,9 +128,7 @@ impl Gate {
             "the revocation epoch moved",
         );
         judging.require(
-            !revocation_subjects(act)
-                .iter()
-                .any(|subject| now.revoked.contains(subject)),
+            !self.is_revoked(&held.subjects, &now),
             |p| &mut p.revocation_state_valid,
             Code::RevocationActive,
             "something the act needs is revoked",
@@ -141,6 +139,13 @@ impl Gate {
             |p| &mut p.principal_authorized,
             Code::PrincipalNotAuthorized,
             "the principal is not the configured one",
+        );
+        let unconsented = self.unconsented(held, &now);
+        judging.require(
+            unconsented.is_none(),
+            |p| &mut p.principal_authorized,
+            Code::PrincipalNotAuthorized,
+            unconsented.unwrap_or_default(),
         );
     }
 
@@ -212,6 +217,12 @@ fn judge_standing(held: &HeldAct, judging: &mut Judging) {
         |p| &mut p.agent_identity_valid,
         Code::DelegationExceeded,
         "the delegation is deeper than allowed",
+    );
+    judging.require(
+        applied.declared(&held.act.purpose.purpose_id).is_some(),
+        |p| &mut p.purpose_valid,
+        Code::PurposeMismatch,
+        "the session's purpose is no longer configured",
     );
     if let Some(entry) = held.entry() {
         judging.require(

@@ -16,7 +16,7 @@ use super::permit::Permit;
 use super::verify::{CheckList, Verified, phrase};
 use super::{Dispatched, LiveInvocation, Origin, Presented, SinkRefusal};
 use crate::current::Current;
-use crate::gate::Gate;
+use crate::gate::{Gate, revocation_subjects};
 use crate::receipts::{Facts, part_of};
 
 impl Gate {
@@ -157,11 +157,13 @@ impl Gate {
             .policy(current.policy_digest)
             .signed(digests.authority, digests.verification);
         let (mut issue, mut approval) = (None, None);
+        let mut subjects = None;
         if let Origin::Fresh(fresh) = &presented.origin {
             draft = draft
                 .predicates(fresh.predicates)
                 .evidence(fresh.evidence_id, digest(&fresh.evidence.leaf)?);
             approval = fresh.approval;
+            subjects = Some(fresh.subjects.clone());
             issue = Some(store::Issue {
                 act: fresh.new_act.clone(),
                 grant,
@@ -178,7 +180,7 @@ impl Gate {
             nonce: grant.nonce,
             expected_epochs: current.epochs,
             policy_digest: current.policy_digest,
-            revocation_subjects: crate::gate::revocation_subjects(act),
+            revocation_subjects: subjects.unwrap_or_else(|| revocation_subjects(act)),
             effect,
             idempotency_key: facts.idempotency_key.clone(),
             approval,

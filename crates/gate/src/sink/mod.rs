@@ -111,6 +111,8 @@ pub(crate) struct Fresh {
     pub(crate) chain: Chain,
     pub(crate) vouched: bool,
     pub(crate) salt: Salt,
+    /// What must not be revoked.
+    pub(crate) subjects: Vec<String>,
 }
 
 impl Presented {

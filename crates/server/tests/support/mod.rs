@@ -185,6 +185,7 @@ impl Mcp {
             lychgate_server::relay::relay(
                 client,
                 "s",
+                None,
                 file(their_input.into()),
                 file(their_output.into()),
             )
