@@ -1,5 +1,6 @@
 //! Every flag, once: what is parsed, and what help, man pages and completions say.
 
+mod control;
 mod delegate;
 mod each;
 mod ledger;
@@ -15,6 +16,7 @@ use clap::parser::ValueSource;
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use lychgate_core::display::escape;
 
+pub(crate) use self::control::*;
 pub(crate) use self::delegate::*;
 pub(crate) use self::each::*;
 pub(crate) use self::ledger::*;
@@ -95,6 +97,12 @@ pub(crate) enum Command {
     Acts(Acts),
     /// Say what became of an act whose outcome is unknown
     Reconcile(Reconcile),
+    /// Stop things at once: an agent, a session, a tool, a server, a destination, a key, an act, everything
+    Revoke(Revoke),
+    /// Consent to what the agent may do, list consents, withdraw them
+    Consent(Consent),
+    /// See the epochs, and who has taken note of the newest controls
+    Epochs(Epochs),
     /// Make a changed configuration count
     Apply(Apply),
     /// Find mistakes in the configuration

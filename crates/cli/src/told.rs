@@ -39,6 +39,12 @@ pub(crate) fn sentence(receipt: &Receipt) -> &'static str {
             "calls of one kind were let go by one decision for a while"
         }
         (ReceiptKind::EnvelopeClosed, _) => "calls of one kind are decided one by one again",
+        (ReceiptKind::Restored, _) => "a revocation was taken back",
+        (ReceiptKind::Consented, _) => "a consent was granted",
+        (ReceiptKind::ConsentWithdrawn, _) => "a consent was withdrawn",
+        (ReceiptKind::ControlDelivered, _) => {
+            "how far a change of the rules, a revocation, a withdrawal or a new key had come at one end"
+        }
         (ReceiptKind::KeyChanged, _) => "a key was made, rotated or retired",
         (ReceiptKind::AnchorAccepted, _) => {
             "the approver went on with a record that its anchor contradicts"

@@ -13,3 +13,12 @@ pub struct Epochs {
     /// Moves when something is revoked.
     pub revocation_epoch: u64,
 }
+
+impl Epochs {
+    /// The number of the newest control these epochs know of: their sum, for every control moves one of them at least.
+    pub fn control(&self) -> u64 {
+        self.policy_epoch
+            .saturating_add(self.authority_epoch)
+            .saturating_add(self.revocation_epoch)
+    }
+}

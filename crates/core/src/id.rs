@@ -89,6 +89,8 @@ ids! {
     EnvelopeId = "env-";
     /// One link of a chain of delegations.
     DelegationId = "dlg-";
+    /// A consent record: an act's authorization context (draft §4.5).
+    ConsentId = "cns-";
     /// The client connection that holds an authority (PROFILE §4: non-bearer).
     HolderId = "cnx-";
     /// One running gate (the act's `runtime_id`).

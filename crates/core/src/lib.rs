@@ -9,6 +9,7 @@
 //! - [`evidence`], [`authority`], [`verification`]: the two doors' objects (draft §12.2)
 //! - [`delegation`]: a bounded part of one agent's standing, handed to another (draft §5.9); [`amount`]: value, counted exactly
 //! - [`receipt`]: what the sequenced record keeps of every step (PROFILE §5, §10)
+//! - [`control`], [`revocation`]: how far a control has come; what can be revoked
 //! - [`code`]: the decision codes and the constant text a model may see (PROFILE §6)
 //! - [`lifecycle`]: the states of an act (PROFILE §5)
 //! - [`merkle`]: the hashes of a Merkle tree (RFC 9162)
@@ -21,6 +22,7 @@ pub mod amount;
 pub mod authority;
 pub mod code;
 pub mod consequence;
+pub mod control;
 pub mod delegation;
 pub mod digest;
 pub mod display;
@@ -34,6 +36,7 @@ pub mod merkle;
 pub mod name;
 pub mod outside;
 pub mod receipt;
+pub mod revocation;
 pub mod signed;
 pub mod time;
 pub mod verification;
@@ -43,4 +46,5 @@ pub use consequence::ConsequenceClass;
 pub use digest::Digest;
 pub use epoch::Epochs;
 pub use lifecycle::State;
+pub use revocation::Subject;
 pub use time::Timestamp;

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::act::{SourceType, Version};
 use crate::code::Code;
+use crate::control::ControlPart;
 use crate::digest::{Algorithm, Digest, DigestError, b64};
 use crate::epoch::Epochs;
 use crate::evidence::Predicates;
@@ -98,6 +99,10 @@ pub struct Receipt {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(deserialize_with = "json::present")]
     pub approver_key: Option<KeyId>,
+    /// Of a control: which, and how far it has come.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::present")]
+    pub control: Option<ControlPart>,
     /// How binding the gate is on this path.
     pub enforcement: Enforcement,
     /// Whether the gate and the agent share a user.
@@ -161,6 +166,14 @@ pub enum ReceiptKind {
     EnvelopeOpened,
     /// An envelope was closed. A start of the gate closes all there are.
     EnvelopeClosed,
+    /// A revocation was taken back.
+    Restored,
+    /// A consent was granted.
+    Consented,
+    /// A consent was withdrawn.
+    ConsentWithdrawn,
+    /// How far a control has come at one sink or client, or that this cannot be said.
+    ControlDelivered,
     /// A key was made, rotated or retired.
     KeyChanged,
     /// An approver let the gate go on with a record that its anchor contradicts (PROFILE §10).

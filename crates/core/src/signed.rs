@@ -36,6 +36,10 @@ pub enum ObjectKind {
     Prune,
     /// An approver's yes to another approver, or to one less, by the approver's key.
     Approver,
+    /// A consent, by the approver's key.
+    Consent,
+    /// An approver's yes to taking revocations back, by the approver's key.
+    Restoration,
 }
 
 impl ObjectKind {
@@ -58,6 +62,8 @@ impl ObjectKind {
             Self::Anchor => "application/vnd.lychgate.anchor+json",
             Self::Prune => "application/vnd.lychgate.prune+json",
             Self::Approver => "application/vnd.lychgate.approver+json",
+            Self::Consent => "application/vnd.lychgate.consent+json",
+            Self::Restoration => "application/vnd.lychgate.restoration+json",
         }
     }
 }

@@ -15,7 +15,7 @@ use lychgate_core::signed::{
 };
 use lychgate_core::verification::SinkVerification;
 
-const KINDS: [ObjectKind; 11] = [
+const KINDS: [ObjectKind; 13] = [
     ObjectKind::Evidence,
     ObjectKind::Authority,
     ObjectKind::Verification,
@@ -27,6 +27,8 @@ const KINDS: [ObjectKind; 11] = [
     ObjectKind::Anchor,
     ObjectKind::Prune,
     ObjectKind::Approver,
+    ObjectKind::Consent,
+    ObjectKind::Restoration,
 ];
 
 #[test]

@@ -1,4 +1,9 @@
-//! What changes the rules: a new configuration, a revocation, a person's verdict on an act in doubt (PROFILE §5, §10).
+//! What changes the rules: a new configuration, a revocation, a consent, a person's verdict on an act in doubt (PROFILE §5,
+//! §10, §11).
+
+pub mod consent;
+mod known;
+mod revoke;
 
 use std::sync::Arc;
 
@@ -12,6 +17,9 @@ use lychgate_ledger::report::MAX_DEPTH;
 use lychgate_policy::{Applied, Change, Effect, changes};
 use lychgate_store as store;
 
+pub use self::known::UnknownSubject;
+pub use self::revoke::Revoked;
+pub(crate) use self::revoke::subjects_in_hand;
 use crate::current::Current;
 use crate::gate::Gate;
 
@@ -35,7 +43,7 @@ pub struct Plan {
 #[error("{0}")]
 pub struct ControlRefused(pub String);
 
-fn refused(why: impl ToString) -> ControlRefused {
+pub(crate) fn refused(why: impl ToString) -> ControlRefused {
     ControlRefused(why.to_string())
 }
 
@@ -102,90 +110,52 @@ impl Gate {
                 ));
             }
         }
-        let receipt = self
+        let draft = self
             .draft(ReceiptKind::Applied, &current)
             .policy(new.digest())
             .approver(yes.map(|yes| yes.mark.key_id.clone()))
-            .detail(format!("{MAX_DEPTH}{}", new.agent().max_depth))
-            .entry()
-            .map_err(refused)?;
+            .detail(format!("{MAX_DEPTH}{}", new.agent().max_depth));
         let digest = new.digest();
         let old = &current.applied;
+        let authority_moved = old.principal() != new.principal();
+        let moves = 1 + u64::from(authority_moved);
+        let number = current.epochs.control().saturating_add(moves);
         let txn = store::Apply {
             expected: Some(current.policy_digest),
             digest,
             snapshot: new.snapshot(),
-            purposes_moved: old.purpose() != new.purpose(),
-            authority_moved: old.principal() != new.principal(),
+            purposes_moved: old.purposes_differ(&new),
+            authority_moved,
             now: self.now(),
-            receipts: vec![receipt],
+            receipts: self.emission(draft, number, &current)?,
         };
-        match self.store().commit(store::Txn::Apply(txn)).await {
-            Ok(store::Committed::Done(_)) => {
-                self.refresh(Arc::new(new))?;
-                Ok(digest)
-            }
-            Ok(store::Committed::Rejected(why)) => Err(refused(why)),
-            Err(fault) => {
-                self.store_fault(&fault);
-                Err(refused(fault))
-            }
-        }
-    }
-
-    /// Revokes subjects, or takes that back. Effective on the next decision and inside the consuming transaction.
-    ///
-    /// # Errors
-    /// When the store cannot answer.
-    pub async fn revoke(
-        self: &Arc<Self>,
-        add: Vec<String>,
-        remove: Vec<String>,
-    ) -> Result<(), ControlRefused> {
-        let _alone = self.one_control().await;
-        let current = self.current();
-        let receipt = self
-            .draft(ReceiptKind::Revoked, &current)
-            .policy(current.policy_digest)
-            .entry()
-            .map_err(refused)?;
-        let txn = store::Revoke {
-            add,
-            remove,
-            now: self.now(),
-            receipts: vec![receipt],
-        };
-        match self.store().commit(store::Txn::Revoke(txn)).await {
-            Ok(store::Committed::Done(_)) => self.refresh(Arc::clone(&current.applied)),
-            Ok(store::Committed::Rejected(why)) => Err(refused(why)),
-            Err(fault) => {
-                self.store_fault(&fault);
-                Err(refused(fault))
-            }
-        }
+        self.commit_control(store::Txn::Apply(txn)).await?;
+        self.refresh(Arc::new(new))?;
+        let what = format!("configuration {}", digest.to_base64url());
+        self.emitted(ReceiptKind::Applied, number, what);
+        Ok(digest)
     }
 
     /// Reads the protected state again and decides by it from now on.
     pub(crate) fn refresh(&self, applied: Arc<Applied>) -> Result<(), ControlRefused> {
-        let state = self.store().protected_state().map_err(refused)?;
-        let revoked = self.store().revocations().map_err(refused)?;
-        // Rules decided by under another configuration's digest would pass the sink's comparison.
-        if state.policy_digest != Some(applied.digest()) {
-            return Err(refused("the store holds another applied configuration"));
-        }
+        let trust = self.trust();
+        let current = Current::read(self.store().as_ref(), applied, &trust, self.now());
         // What was decided under other epochs holds no longer.
         self.envelopes().clear();
-        self.replace_current(Current {
-            epochs: state.epochs,
-            purpose_epoch: state.purpose_epoch,
-            policy_digest: applied.digest(),
-            applied,
-            revoked: revoked
-                .into_iter()
-                .map(|revocation| revocation.subject)
-                .collect(),
-        });
+        self.replace_current(current.map_err(refused)?);
         Ok(())
+    }
+
+    /// Commits a change of the rules.
+    pub(crate) async fn commit_control(&self, txn: store::Txn) -> Result<(), ControlRefused> {
+        match self.store().commit(txn).await {
+            Ok(store::Committed::Done(_)) => Ok(()),
+            Ok(store::Committed::Rejected(why)) => Err(refused(why)),
+            Err(fault) => {
+                self.store_fault(&fault);
+                Err(refused(fault))
+            }
+        }
     }
 
     //= PROFILE §5: a human verdict, with a reason and the approver's key

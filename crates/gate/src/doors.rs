@@ -10,6 +10,7 @@ use zeroize::Zeroizing;
 
 use crate::approval::{Caller, Waited};
 use crate::delegation::live_delegation;
+use crate::delivery::Flight;
 use crate::gate::Gate;
 use crate::hold::{Connected, Found, HeldAct, entry_of};
 use crate::observe::Watch;
@@ -68,6 +69,8 @@ impl Gate {
     ) -> Passed {
         let mut held = held;
         for _ in 0..MOST_ROUNDS {
+            let session = Arc::clone(&held.session);
+            let flight = Flight::begin(&session, self.current().epochs.control());
             let verdict = self.decide(held).await;
             watch.decided(&verdict);
             let allowed = match verdict {
@@ -75,6 +78,8 @@ impl Gate {
                 Verdict::Deny(denied) => return Passed::Denied(denied),
                 Verdict::Recorded { act, answer } => return Passed::Recorded { act, answer },
                 Verdict::Escalate(escalated) => {
+                    // Nothing was allowed: it is decided on again.
+                    drop(flight);
                     waiting(escalated.ticket());
                     let waited = self.wait(*escalated, caller).await;
                     watch.waited(&waited);
@@ -91,7 +96,12 @@ impl Gate {
             let answer = self.second_door(*allowed, sink, caller, connected).await;
             watch.presented(&answer);
             match answer {
-                ControlFlow::Break(passed) => return passed,
+                ControlFlow::Break(mut passed) => {
+                    if let Passed::Dispatched { dispatched, .. } = &mut passed {
+                        dispatched.permit.carry(flight);
+                    }
+                    return passed;
+                }
                 // Another act used the approval first; this one asks for its own.
                 ControlFlow::Continue(back) => held = *back,
             }

@@ -10,7 +10,7 @@ use lychgate_core::code::Code;
 use lychgate_core::id::{ActId, EffectId, GateId, HolderId};
 use lychgate_core::outside::{Clock, Entropy, ten};
 use lychgate_core::receipt::{Approver, Isolation, Salt};
-use lychgate_core::signed::{Mark, Signed};
+use lychgate_core::signed::{KeyId, Mark, Signed};
 use lychgate_core::{Digest, Timestamp};
 use lychgate_keys::{KeyRing, Role, Sealer, TrustBundle};
 use lychgate_policy::Paths;
@@ -21,6 +21,7 @@ use crate::approval::Approvals;
 use crate::challenge::Challenges;
 use crate::current::Current;
 use crate::delegation::{Worker, code_of_budget};
+use crate::delivery::Deliveries;
 use crate::envelope::Envelopes;
 use crate::log;
 use crate::observe::Observer;
@@ -54,6 +55,7 @@ pub struct Gate {
     doubts: DoubtsHeld,
     throttles: Throttles,
     observer: Observer,
+    deliveries: Deliveries,
     closing: watch::Sender<bool>,
     broken: AtomicBool,
 }
@@ -127,6 +129,7 @@ impl Gate {
             doubts: DoubtsHeld::default(),
             throttles: Throttles::default(),
             observer: Observer::default(),
+            deliveries: Deliveries::default(),
             closing: watch::Sender::new(false),
             broken: AtomicBool::new(false),
         }))
@@ -193,6 +196,18 @@ impl Gate {
         &self.observer
     }
 
+    pub(crate) fn deliveries(&self) -> &Deliveries {
+        &self.deliveries
+    }
+
+    /// The ids of the keys this gate signs with.
+    pub(crate) fn own_keys(&self) -> impl Iterator<Item = &KeyId> {
+        let ring = &self.ring;
+        [&ring.ped, &ring.sink, &ring.ledger]
+            .into_iter()
+            .map(|key| key.key_id())
+    }
+
     pub(crate) fn doubts_held(&self) -> &DoubtsHeld {
         &self.doubts
     }
@@ -237,7 +252,25 @@ impl Gate {
     /// # Errors
     /// EF-080 when there is no randomness.
     pub fn connect(&self, server: &str, peer: Peer) -> Result<Arc<Session>, Code> {
-        self.session(server, Some(peer), None)
+        self.session(server, Some(peer), None, None)
+    }
+
+    //= PROFILE §11: the session's configured purpose, never free text
+    /// As [`Gate::connect`], for one of the configured purposes; `None` when it is not one.
+    ///
+    /// # Errors
+    /// EF-080 when there is no randomness.
+    pub fn connect_for(
+        &self,
+        server: &str,
+        peer: Peer,
+        purpose: &str,
+    ) -> Result<Option<Arc<Session>>, Code> {
+        if self.current().applied.declared(purpose).is_none() {
+            return Ok(None);
+        }
+        let session = self.session(server, Some(peer), None, Some(purpose.to_owned()))?;
+        Ok(Some(session))
     }
 
     pub(crate) fn session(
@@ -245,6 +278,7 @@ impl Gate {
         server: &str,
         peer: Option<Peer>,
         worker: Option<Worker>,
+        purpose: Option<String>,
     ) -> Result<Arc<Session>, Code> {
         let now = self.now();
         let random = ten(self.entropy()).map_err(|_| Code::FailClosed)?;
@@ -255,6 +289,7 @@ impl Gate {
             server.to_owned(),
             peer,
             worker,
+            purpose,
             denials,
         ))
     }
@@ -265,7 +300,7 @@ impl Gate {
     /// # Errors
     /// EF-080 when there is no randomness.
     pub fn connect_own(&self, server: &str) -> Result<Arc<Session>, Code> {
-        self.session(server, None, None)
+        self.session(server, None, None, None)
     }
 
     /// Resolves when the gate must end: it was asked to, or its store can no longer be believed.
@@ -343,6 +378,9 @@ impl Gate {
     }
 
     pub(crate) fn verify_live<T: Signed>(&self, role: Role, object: &T) -> bool {
+        if self.current().is_key_revoked(&object.mark().key_id) {
+            return false;
+        }
         let trust = self.trust.read().unwrap_or_else(PoisonError::into_inner);
         trust.verify_live(role, object, self.now()).is_ok()
     }
@@ -367,11 +405,11 @@ pub fn revocation_subjects(act: &CandidateAct) -> Vec<String> {
         format!("act:{}", act.candidate_act_id),
         format!("session:{}", act.freshness.nonce.holder),
     ];
-    let destination = act
-        .destination
-        .as_ref()
-        .and_then(|destination| destination.destination_id.as_deref());
-    subjects.extend(destination.map(|destination| format!("destination:{destination}")));
+    if let Some(there) = &act.destination {
+        let ids = [&there.destination_id, &there.recipient_id];
+        let ids = ids.into_iter().flatten();
+        subjects.extend(ids.map(|id| format!("destination:{id}")));
+    }
     subjects
 }
 
@@ -409,6 +447,9 @@ pub(crate) fn code_of(why: &Rejected) -> Code {
         | Rejected::UnknownTicket
         | Rejected::ApprovalMissing => Code::EscalationRequired,
         Rejected::TicketSubject => Code::ActMismatch,
-        Rejected::WrongState { .. } | Rejected::Malformed(_) => Code::FailClosed,
+        Rejected::WrongState { .. }
+        | Rejected::SeenConsent
+        | Rejected::UnknownConsent
+        | Rejected::Malformed(_) => Code::FailClosed,
     }
 }

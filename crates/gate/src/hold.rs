@@ -15,6 +15,7 @@ use lychgate_policy::{Reach, Resolution, SchemaFault, Server, ToolEntry, Unresol
 use lychgate_store as store;
 
 use crate::approval::Claim;
+use crate::control::subjects_in_hand;
 use crate::current::Current;
 use crate::delegation::{Charges, DelegationRequest};
 use crate::envelope::Hot;
@@ -61,6 +62,8 @@ pub struct HeldAct {
     /// The destination as the store keeps it.
     pub(crate) sealed_destination: Option<Vec<u8>>,
     pub(crate) vouched: bool,
+    /// What must not be revoked of its own: agent, tool, targets; [`HeldAct::revocation_subjects`] has all.
+    subjects: Vec<String>,
     pub(crate) began: Instant,
     /// It has a row in the store, waiting for this ticket.
     pub(crate) escalated: Option<TicketId>,
@@ -109,7 +112,7 @@ impl HeldAct {
 
     /// What must not be revoked for it to run.
     pub(crate) fn revocation_subjects(&self) -> Vec<String> {
-        let mut subjects = crate::gate::revocation_subjects(&self.act);
+        let mut subjects = self.subjects.clone();
         let worker = self.session.worker().into_iter();
         subjects.extend(worker.flat_map(|worker| worker.subjects.iter().cloned()));
         if let Hot::Under { id, .. } = self.hot {
@@ -237,6 +240,7 @@ impl Gate {
             delegation,
             charges,
         } = resolved;
+        let subjects = subjects_in_hand(&act, reach.as_ref().ok());
         let digest = act.digest().map_err(|_| Code::FailClosed)?;
         let vouched = act.instruction_provenance.is_some();
         let salt = self.fresh_salt()?;
@@ -266,6 +270,7 @@ impl Gate {
             salt,
             sealed_destination,
             vouched,
+            subjects,
             began,
             escalated: None,
             claim: None,
@@ -292,6 +297,14 @@ impl Gate {
         let applied = &current.applied;
         let limits = applied.limits();
         let nonce = session.next_nonce();
+        let purpose = session.purpose(&applied.purpose().id);
+        let agent = session.agent(&applied.agent().id);
+        let context = (applied.consent_required() && !session.is_own()).then(|| {
+            let who = (applied.principal().id.as_str(), agent);
+            let tool = (session.server(), function);
+            current.consents.covering(who, tool, purpose, now)
+        });
+        let context = context.flatten().map(|consent| consent.to_string());
         let sink = Sink::mcp(session.server());
         Ok(CandidateAct {
             version: Default::default(),
@@ -306,10 +319,10 @@ impl Gate {
             initiating_principal: Principal {
                 principal_id: applied.principal().id.clone(),
                 principal_type: applied.principal().kind,
-                authorization_context_id: None,
+                authorization_context_id: context,
             },
             agent: Agent {
-                agent_id: session.agent(&applied.agent().id).to_owned(),
+                agent_id: agent.to_owned(),
                 runtime_id: self.id(),
                 model_id: None,
                 model_version: None,
@@ -325,8 +338,9 @@ impl Gate {
                 tool_protocol: Some(ToolProtocol::Mcp),
             },
             purpose: Purpose {
-                purpose_id: applied.purpose().id.clone(),
-                declared_purpose: applied.purpose().declared.clone(),
+                purpose_id: purpose.to_owned(),
+                // One that is no longer configured is denied as such.
+                declared_purpose: applied.declared(purpose).unwrap_or(purpose).to_owned(),
                 user_intent_reference: None,
                 purpose_epoch: Some(current.purpose_epoch),
             },

@@ -56,7 +56,8 @@ impl HeldAct {
             subject.insert(key.to_owned(), value?);
             Some(())
         };
-        put("principal", json::to_value(&act.initiating_principal).ok())?;
+        let principal = whoever(&act.initiating_principal);
+        put("principal", json::to_value(&principal).ok())?;
         put("agent", Some(Value::from(act.agent.agent_id.as_str())))?;
         put(
             "delegation_depth",
@@ -112,6 +113,14 @@ impl HeldAct {
     }
 }
 
+/// A principal, whichever consent covers it at the moment.
+fn whoever(principal: &Principal) -> Principal {
+    Principal {
+        authorization_context_id: None,
+        ..principal.clone()
+    }
+}
+
 //= PROFILE §5: same principal, agent, tool, arguments, destination; not session or request id
 /// What equal calls have in common.
 pub(crate) fn likeness_of(act: &CandidateAct) -> Option<Digest> {
@@ -119,7 +128,7 @@ pub(crate) fn likeness_of(act: &CandidateAct) -> Option<Digest> {
         agent: &act.agent.agent_id,
         arguments: &act.arguments_digest,
         destination: act.destination.as_ref(),
-        principal: &act.initiating_principal,
+        principal: &whoever(&act.initiating_principal),
         tool: &act.tool,
     });
     bytes.ok().map(|bytes| Digest::sha256(&bytes))

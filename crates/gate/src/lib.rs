@@ -17,6 +17,7 @@
 //! - [`twins`]: equal calls
 //! - [`reconcile`]: acts whose answer was lost are looked up at their destination
 //! - [`control`]: what changes the rules
+//! - [`delivery`]: how far each of them has come, and what was seen of that
 //! - [`recover`]: what a gate does when it starts
 //! - [`log`]: the one way into the log
 //! - [`observe`]: counting all of it, for metrics and traces
@@ -30,6 +31,7 @@ pub mod clock;
 pub mod control;
 pub mod current;
 pub mod delegation;
+pub mod delivery;
 pub mod doors;
 pub mod envelope;
 pub mod first;
@@ -56,8 +58,9 @@ pub use approval::{
     Caller, CallerGone, PendingQuery, PendingTicket, Ruled, Tally, TicketSummary, Waited,
 };
 pub use clock::SteadyClock;
-pub use control::{ControlRefused, Plan};
-pub use current::Current;
+pub use control::consent::ConsentRecord;
+pub use control::{ControlRefused, Plan, Revoked, UnknownSubject};
+pub use current::{Current, CurrentFault};
 pub use delegation::{Delegated, DelegationRequest};
 pub use doors::Passed;
 pub use envelope::EnvelopeGrant;

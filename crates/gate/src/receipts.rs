@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 
 use lychgate_core::act::{CandidateAct, Destination, SourceType};
+use lychgate_core::control::ControlPart;
 use lychgate_core::evidence::Predicates;
 use lychgate_core::id::{ActId, AuthorityId, DelegationId, EffectId, EvidenceId, GateId, TicketId};
 use lychgate_core::json::ShapeFault;
@@ -120,6 +121,7 @@ impl Draft {
             attempt: None,
             ticket_id: None,
             approver_key: None,
+            control: None,
             enforcement: Enforcement::Finality,
             isolation: standing.isolation,
             approver: standing.approver,
@@ -185,6 +187,11 @@ impl Draft {
 
     pub(crate) fn approver(mut self, key: Option<KeyId>) -> Self {
         self.0.approver_key = key;
+        self
+    }
+
+    pub(crate) fn control(mut self, part: ControlPart) -> Self {
+        self.0.control = Some(part);
         self
     }
 

@@ -59,6 +59,7 @@ impl Gate {
             );
             self.end_what_is_over(true).await?;
         }
+        self.recall_controls().await?;
         self.note(ReceiptKind::Started).await?;
         Ok(recovered)
     }

@@ -111,25 +111,20 @@ impl Gate {
         put(key, self.now()).map_err(ControlRefused)?;
         // From here on a fresh start believes the new key; this gate's own no longer counts, so it ends in any case.
         self.close();
-        let receipt = self
+        let what = format!("key:{}:{}", change.role, new.0);
+        let draft = self
             .draft(ReceiptKind::KeyChanged, &current)
             .policy(current.policy_digest)
             .approver(Some(change.mark.key_id.clone()))
-            .detail(format!("key:{}:{}", change.role, new.0))
-            .entry()
-            .map_err(|fault| ControlRefused(fault.to_string()))?;
+            .detail(what.clone());
+        let number = current.epochs.control().saturating_add(1);
         let txn = store::Rotate {
             now: self.now(),
-            receipts: vec![receipt],
+            receipts: self.emission(draft, number, &current)?,
         };
-        match self.store().commit(store::Txn::Rotate(txn)).await {
-            Ok(store::Committed::Done(_)) => Ok(new),
-            Ok(store::Committed::Rejected(why)) => Err(ControlRefused(why.to_string())),
-            Err(fault) => {
-                self.store_fault(&fault);
-                Err(ControlRefused(fault.to_string()))
-            }
-        }
+        self.commit_control(store::Txn::Rotate(txn)).await?;
+        self.emitted(ReceiptKind::KeyChanged, number, what);
+        Ok(new)
     }
 }
 

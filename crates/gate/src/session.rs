@@ -9,6 +9,7 @@ use lychgate_core::id::{HolderId, Nonce};
 use lychgate_policy::Agent;
 
 use crate::delegation::Worker;
+use crate::delivery::Flights;
 use crate::throttle::Throttle;
 
 /// Who connected, as the operating system says.
@@ -35,6 +36,11 @@ pub struct Session {
     gone: AtomicBool,
     /// Shared by all connections of this user to this server.
     denials: Arc<Throttle>,
+    /// The configured purpose it was opened for; `None`: the usual one.
+    purpose: Option<String>,
+    /// A sink runs for it and follows controls.
+    sink_runs: AtomicBool,
+    flights: Flights,
 }
 
 impl Session {
@@ -44,6 +50,7 @@ impl Session {
         server: String,
         peer: Option<Peer>,
         worker: Option<Worker>,
+        purpose: Option<String>,
         denials: Arc<Throttle>,
     ) -> Arc<Self> {
         Arc::new(Self {
@@ -54,6 +61,9 @@ impl Session {
             count: AtomicU64::new(0),
             gone: AtomicBool::new(false),
             denials,
+            purpose,
+            sink_runs: AtomicBool::new(false),
+            flights: Flights::default(),
         })
     }
 
@@ -98,6 +108,24 @@ impl Session {
             (None, _) | (_, None) => true,
             (Some(peer), Some(uids)) => uids.contains(&peer.uid),
         }
+    }
+
+    /// The purpose it was opened for, `usual` being the one it has otherwise.
+    pub(crate) fn purpose<'a>(&'a self, usual: &'a str) -> &'a str {
+        self.purpose.as_deref().unwrap_or(usual)
+    }
+
+    /// A sink runs for this connection, follows controls, and will say how far it has come.
+    pub fn mark_sink(&self, runs: bool) {
+        self.sink_runs.store(runs, Ordering::Release);
+    }
+
+    pub(crate) fn sink_runs(&self) -> bool {
+        self.sink_runs.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn flights(&self) -> &Flights {
+        &self.flights
     }
 
     /// Who asks: of the gate's own agent, the configuration that the operator applied.

@@ -79,9 +79,6 @@ async fn every_code_is_reached_and_its_effect_does_not_run() {
 /// Exhaustive: a new code does not compile before it is reached or listed.
 async fn case(code: Code) -> Case {
     match code {
-        Code::PrincipalNotAuthorized => {
-            Case::NotYet("consent records come with sessions of their own (issue C)")
-        }
         Code::DelegationExceeded => beyond_its_delegation().await,
         Code::UnobservedAct => Case::NotYet("needs the observed model stream (issue D)"),
         Code::ConsumeStateUnavailable
@@ -107,6 +104,7 @@ async fn case(code: Code) -> Case {
         | Code::HolderMismatch => at_the_sink(code).await,
         Code::MalformedAct
         | Code::ScopeMismatch
+        | Code::PrincipalNotAuthorized
         | Code::PurposeMismatch
         | Code::ToolNotAuthorized
         | Code::ToolSubstitution
@@ -139,6 +137,9 @@ async fn at_the_ped(code: Code) -> Case {
         Code::InstructionProvenanceFailure => {
             Kit::with(|text| text.replace("unattended = false", "unattended = true")).await
         }
+        Code::PrincipalNotAuthorized => {
+            Kit::with(|text| text + "[consent]\nrequired = true\n").await
+        }
         _ => Kit::new().await,
     };
     let session = kit.session();
@@ -151,6 +152,7 @@ async fn at_the_ped(code: Code) -> Case {
                 .hold(&session, proposal, kit.connected("read_note"))
                 .unwrap()
         }
+        Code::PrincipalNotAuthorized => kit.held(&session, "read_note", &read),
         Code::ScopeMismatch => kit.held(&session, "read_note", r#"{"path":3}"#),
         Code::PurposeMismatch => kit.held(&session, "purposed", "{}"),
         Code::ToolNotAuthorized => kit.held(&session, "unlisted", "{}"),
@@ -180,10 +182,7 @@ async fn at_the_ped(code: Code) -> Case {
         }
         Code::RevocationStateMismatch => {
             let held = kit.held(&session, "read_note", &read);
-            kit.gate
-                .revoke(vec!["server:other".to_owned()], Vec::new())
-                .await
-                .unwrap();
+            kit.revoke("server:other").await;
             held
         }
         _ => unreachable!(),
@@ -335,10 +334,7 @@ async fn standing(code: Code) -> Case {
         }
         Code::EnvelopeExceeded => return asked_too_often(kit, &session).await,
         Code::RevocationActive => {
-            kit.gate
-                .revoke(vec!["tool:box/write_note".to_owned()], Vec::new())
-                .await
-                .unwrap();
+            kit.revoke("tool:box/write_note").await;
         }
         _ => {}
     }

@@ -47,7 +47,9 @@ impl Role {
             | ObjectKind::KeyChange
             | ObjectKind::Anchor
             | ObjectKind::Prune
-            | ObjectKind::Approver => Self::Approver,
+            | ObjectKind::Approver
+            | ObjectKind::Consent
+            | ObjectKind::Restoration => Self::Approver,
         }
     }
 }

@@ -262,6 +262,13 @@ signed! {
     ApproverChange = Approver, ApproverObject = "approver_change";
 }
 
+mod control;
+
+pub use self::control::{
+    ConsentGrant, ConsentObject, ConsentTerms, MOST_COVERED, MOST_SUBJECTS, RestorationObject,
+    RestorationVerdict, TermsFault,
+};
+
 /// An Ed25519 public key; on the wire 32 bytes as base64url.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]

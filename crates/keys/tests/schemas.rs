@@ -5,8 +5,8 @@
 use lychgate_core::json::{self, Limits, Value};
 use lychgate_keys::TrustBundle;
 use lychgate_keys::verdict::{
-    AnchorVerdict, ApprovalVerdict, ApproverChange, ConfigurationChange, KeyChange, PruneVerdict,
-    ReconciliationVerdict,
+    AnchorVerdict, ApprovalVerdict, ApproverChange, ConfigurationChange, ConsentGrant, KeyChange,
+    PruneVerdict, ReconciliationVerdict, RestorationVerdict,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -29,6 +29,8 @@ fn every_sample_is_read_and_nothing_near_it() {
     holds(sample!("anchor-verdict"), read::<AnchorVerdict>);
     holds(sample!("prune-verdict"), read::<PruneVerdict>);
     holds(sample!("approver-change"), read::<ApproverChange>);
+    holds(sample!("consent-grant"), read::<ConsentGrant>);
+    holds(sample!("restoration-verdict"), read::<RestorationVerdict>);
     holds(sample!("trust-bundle"), |value| {
         let bytes = lychgate_core::jcs::to_bytes(value);
         let bundle = TrustBundle::from_bytes(&bytes).ok()?;

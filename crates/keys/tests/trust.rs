@@ -150,6 +150,8 @@ fn a_signature_of_one_kind_is_none_of_another() {
         ObjectKind::Anchor,
         ObjectKind::Prune,
         ObjectKind::Approver,
+        ObjectKind::Consent,
+        ObjectKind::Restoration,
     ];
     for made in kinds {
         let signature = approver.sign_bytes(made.payload_type(), b"{}").unwrap();

@@ -143,6 +143,39 @@ impl Applied {
         &self.model.purpose
     }
 
+    /// A purpose that a session may choose, by its id: what it is declared as.
+    #[must_use]
+    pub fn declared(&self, purpose: &str) -> Option<&str> {
+        if self.model.purpose.id == purpose {
+            return Some(&self.model.purpose.declared);
+        }
+        self.model.purposes.get(purpose).map(String::as_str)
+    }
+
+    /// The ids of the purposes that a session may choose, the usual one first.
+    pub fn purposes(&self) -> impl Iterator<Item = &str> {
+        let usual = std::iter::once(self.model.purpose.id.as_str());
+        usual.chain(self.model.purposes.keys().map(String::as_str))
+    }
+
+    /// Whether any purpose, usual or further, differs from another configuration's.
+    #[must_use]
+    pub fn purposes_differ(&self, other: &Self) -> bool {
+        self.model.purpose != other.model.purpose || self.model.purposes != other.model.purposes
+    }
+
+    /// Destinations that the registry names.
+    #[must_use]
+    pub fn destination_names(&self) -> Vec<String> {
+        self.model.destinations.keys().cloned().collect()
+    }
+
+    /// Whether acts need a consent record.
+    #[must_use]
+    pub fn consent_required(&self) -> bool {
+        self.model.consent.required
+    }
+
     /// The bounds.
     #[must_use]
     pub fn limits(&self) -> &Limits {

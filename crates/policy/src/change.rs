@@ -3,6 +3,7 @@
 mod approvers;
 mod delegation;
 mod ledger;
+mod purposes;
 mod server;
 mod telemetry;
 
@@ -127,9 +128,9 @@ fn compare(old: &Model, new: &Model, list: &mut List) {
         u64::from(new.agent.max_depth),
     );
     list.doubt("purpose", &old.purpose, &new.purpose);
-    if old.purposes != new.purposes {
-        list.neutral("further purposes change".to_owned());
-    }
+    purposes::changes(&old.purposes, &new.purposes, list);
+    let (before, after) = (old.consent.required, new.consent.required);
+    list.switch("consent required", before, after, false);
     match (old.vouch, new.vouch) {
         (one, other) if one == other => {}
         (_, None) => list.narrows("the operator no longer vouches for a channel".to_owned()),

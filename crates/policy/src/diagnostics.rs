@@ -113,10 +113,7 @@ impl Problem {
 }
 
 /// The known word nearest to what was written, when it is near enough to be a slip.
-pub(crate) fn nearest<'a>(
-    written: &str,
-    known: impl IntoIterator<Item = &'a str>,
-) -> Option<String> {
+pub fn nearest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     known
         .into_iter()
         .map(|word| {

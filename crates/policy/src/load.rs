@@ -1,6 +1,7 @@
 //! From the text of `lychgate.toml` and the pinned definitions to an [`Applied`].
 
 mod approvers;
+mod consent;
 mod delegation;
 mod ledger;
 mod read;
@@ -193,6 +194,7 @@ fn root(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Model {
         jurisdictions,
         approvers: approvers::approvers(reader, top),
         ledger: ledger::ledger(reader, top),
+        consent: consent::consent(reader, top),
         telemetry: telemetry::telemetry(reader, top),
         servers: server::servers(reader, top),
     }
@@ -364,7 +366,7 @@ const PIN_BYTES: usize = 16 << 20;
 
 const AGENT_KEYS: [&str; 5] = ["id", "max_depth", "allow", "uids", "budget"];
 
-const TOP_KEYS: [&str; 17] = [
+const TOP_KEYS: [&str; 18] = [
     "version",
     "profile",
     "unattended",
@@ -380,6 +382,7 @@ const TOP_KEYS: [&str; 17] = [
     "jurisdictions",
     "approvers",
     "ledger",
+    "consent",
     "telemetry",
     "servers",
 ];

@@ -8,6 +8,7 @@ use lychgate_core::{ConsequenceClass, Digest};
 use serde::{Deserialize, Serialize};
 
 use crate::approvers::Groups;
+use crate::consent::ConsentRule;
 use crate::delegation::AgentBudget;
 use crate::envelope::EnvelopeLimits;
 use crate::ledger::Ledger;
@@ -180,6 +181,8 @@ pub(crate) struct Model {
     /// A digest of the time before the table stays as it was.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) ledger: Ledger,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(crate) consent: ConsentRule,
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) telemetry: Telemetry,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

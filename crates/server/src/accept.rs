@@ -80,7 +80,7 @@ impl StateFolder {
         options: &OpenOptions,
     ) -> Result<Option<Contradiction>, StateFault> {
         let log = self.read_log_name()?;
-        let (current, _) = read_current(database)?;
+        let (current, _) = read_current(database, trust)?;
         let anchors = options.anchors_of(&log, &current.applied);
         let mut found = None;
         for file in anchors.files() {
@@ -201,7 +201,7 @@ impl StateFolder {
     pub fn anchors(&self, options: &OpenOptions) -> Result<Anchors, StateFault> {
         self.check()?;
         let database = SqliteStore::open_reading(&self.database())?;
-        let (current, _) = read_current(&database)?;
+        let (current, _) = read_current(&database, &TrustBundle::read(&self.trust())?)?;
         Ok(options.anchors_of(&self.read_log_name()?, &current.applied))
     }
 

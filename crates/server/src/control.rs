@@ -4,6 +4,7 @@ mod delegate;
 mod envelopes;
 mod ledger;
 mod pending;
+mod rules;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -13,7 +14,7 @@ use std::time::Duration;
 
 use lychgate_core::id::ActId;
 use lychgate_core::json::Value;
-use lychgate_core::{State, Timestamp, jcs};
+use lychgate_core::{Code, State, Timestamp, jcs};
 use lychgate_gate::ControlRefused;
 use lychgate_gate::ledger::Archived;
 use lychgate_keys::verdict::{ApproverChange, ConfigurationChange, KeyChange};
@@ -105,6 +106,9 @@ async fn change(door: &Arc<Door>, request: Request) -> Result<Response, Refusal>
             }
         }
         Request::Apply { configuration, yes } => apply(door, configuration, yes).await?,
+        Request::Control { control } => Response::Control {
+            answer: rules::answer(door, control).await?,
+        },
         Request::Reconcile { verdict } => {
             let state = gate.reconcile(&verdict).await.map_err(refused)?;
             let act = verdict.candidate_act_id;
@@ -348,7 +352,10 @@ fn act(row: ActRow) -> ActView {
         effect: row.effect,
         retry_of: row.retry_of,
         ticket: row.ticket,
-        code: row.code,
+        // An act that waits has no code of its own: it waits for a person.
+        code: row
+            .code
+            .or_else(|| (row.state == State::Escalated).then_some(Code::EscalationRequired)),
         answered_by: row.answered_by,
         contradicted: row.contradicted,
         undelivered: row.undelivered,

@@ -19,6 +19,8 @@ pub enum Kind {
     End,
     /// A line that was longer than allowed; it was thrown away. Empty.
     TooLong,
+    /// Eight bytes: the number of the newest control. From the gate: it holds now. From the client: it was told.
+    Told,
 }
 
 impl Kind {
@@ -30,6 +32,7 @@ impl Kind {
             Self::Delivered,
             Self::End,
             Self::TooLong,
+            Self::Told,
         ]
         .get(usize::from(byte))
         .copied()
@@ -44,7 +47,7 @@ impl Kind {
         match self {
             Self::Control => MOST_CONTROL,
             Self::Line => MOST_LINE + TOKEN,
-            Self::Delivered => TOKEN,
+            Self::Delivered | Self::Told => TOKEN,
             Self::End | Self::TooLong => 0,
         }
     }
@@ -134,6 +137,14 @@ impl Frame {
         Self {
             kind: Kind::Delivered,
             payload: token.to_be_bytes().to_vec(),
+        }
+    }
+
+    /// The newest control's number, or word that it was heard.
+    pub fn told(number: u64) -> Self {
+        Self {
+            kind: Kind::Told,
+            payload: number.to_be_bytes().to_vec(),
         }
     }
 

@@ -4,12 +4,13 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use lychgate_core::control::{ControlEnd, ControlStage};
 use lychgate_core::delegation::DelegationFile;
 use lychgate_gate::{Gate, Peer, Session};
 use lychgate_sinks::mcp::{FromLink, ToLink};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 use crate::control::refusal;
@@ -25,8 +26,9 @@ pub(crate) async fn serve(
     peer: Peer,
     server: &str,
     delegation: Option<DelegationFile>,
+    purpose: Option<&str>,
 ) {
-    let (session, limit) = match enter(door.gate(), peer, server, delegation).await {
+    let (session, limit) = match enter(door.gate(), peer, server, delegation, purpose).await {
         Ok(entered) => entered,
         Err(refusal) => {
             let _ = say(&mut stream, &Response::Refused(refusal)).await;
@@ -39,6 +41,10 @@ pub(crate) async fn serve(
     if say(&mut stream, &welcome).await.is_err() {
         return;
     }
+    let gate = Arc::clone(door.gate());
+    let controls = gate.controls();
+    gate.attach(&session).await;
+    let attached = Arc::clone(&session);
     let holder = session.holder();
     let pid = peer.pid.and_then(|pid| u32::try_from(pid).ok());
     let who = [
@@ -74,7 +80,7 @@ pub(crate) async fn serve(
     });
     tokio::select! {
         // When the sink is done; the last reports of delivery may still be on their way.
-        written = write(writer, to_receiver, &tokens) => if written.is_ok() {
+        written = write(writer, to_receiver, &tokens, controls) => if written.is_ok() {
             let _ = tokio::time::timeout(LAST_REPORTS, reading.join_next()).await;
         },
         // The connection has ended: with the way out the sink hears of it.
@@ -82,6 +88,7 @@ pub(crate) async fn serve(
     }
     // What was dispatched for the client may still be answered.
     while sink.join_next().await.is_some() {}
+    gate.detach(&attached).await;
     log::info("a client has gone", &[("holder", holder.into())]);
 }
 
@@ -90,6 +97,7 @@ async fn enter(
     peer: Peer,
     server: &str,
     delegation: Option<DelegationFile>,
+    purpose: Option<&str>,
 ) -> Result<(Arc<Session>, usize), Refusal> {
     let applied = Arc::clone(&gate.current().applied);
     if applied.server(server).is_none() {
@@ -99,14 +107,29 @@ async fn enter(
         );
         return Err(Refusal::new(Class::Usage, why));
     }
-    let session = match delegation {
-        Some(file) => gate
+    let session = match (delegation, purpose) {
+        (Some(_), Some(_)) => {
+            let why = "a worker's purpose is its chain's; leave `--purpose` away";
+            return Err(Refusal::new(Class::Usage, why));
+        }
+        (Some(file), None) => gate
             .connect_delegated(server, peer, &file)
             .await
+            .map(Some)
             .map_err(|denied| refusal(&denied))?,
-        None => gate
-            .connect(server, peer)
-            .map_err(|code| Refusal::new(Class::Fault, code))?,
+        (None, purpose) => match purpose {
+            Some(purpose) => gate.connect_for(server, peer, purpose),
+            None => gate.connect(server, peer).map(Some),
+        }
+        .map_err(|code| Refusal::new(Class::Fault, code))?,
+    };
+    let Some(session) = session else {
+        let configured = applied.purposes().collect::<Vec<_>>().join(", ");
+        let why = format!(
+            "there is no such purpose in the applied configuration; it has: {}",
+            lychgate_core::display::escape_within(&configured, 400)
+        );
+        return Err(Refusal::new(Class::Usage, why));
     };
     let limit = usize::try_from(applied.limits().message_bytes).unwrap_or(MOST_LINE);
     Ok((session, limit.min(MOST_LINE)))
@@ -158,6 +181,14 @@ impl Inward {
                     Some(message) => message,
                     None => continue,
                 },
+                Kind::Told => {
+                    let (number, _) = frame.split_token()?;
+                    let (end, stage) = (ControlEnd::Client, ControlStage::Observed);
+                    self.gate
+                        .acknowledge(&self.session, end, stage, number)
+                        .await;
+                    continue;
+                }
                 Kind::End => {
                     open = None;
                     continue;
@@ -194,8 +225,20 @@ async fn write(
     mut writer: OwnedWriteHalf,
     mut lines: mpsc::Receiver<ToLink>,
     tokens: &Mutex<Tokens>,
+    mut controls: watch::Receiver<u64>,
 ) -> Result<(), FrameFault> {
-    while let Some(ToLink { line, delivery }) = lines.recv().await {
+    loop {
+        let next = tokio::select! {
+            next = lines.recv() => next,
+            Ok(()) = controls.changed() => {
+                let number = *controls.borrow_and_update();
+                Frame::told(number).write_async(&mut writer).await?;
+                continue;
+            }
+        };
+        let Some(ToLink { line, delivery }) = next else {
+            break;
+        };
         let token = delivery.map_or(0, |act| {
             let mut tokens = tokens.lock().unwrap_or_else(PoisonError::into_inner);
             tokens.give(act)

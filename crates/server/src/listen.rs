@@ -142,8 +142,13 @@ impl Door {
                 }
             };
             let response = match Request::from_frame(&frame) {
-                Ok(Request::Mcp { server, delegation }) => {
-                    self.enter(stream, peer, &server, delegation).await;
+                Ok(Request::Mcp {
+                    server,
+                    delegation,
+                    purpose,
+                }) => {
+                    self.enter(stream, peer, &server, delegation, purpose.as_deref())
+                        .await;
                     return;
                 }
                 Ok(Request::Delegate { request, from }) => {
@@ -185,6 +190,7 @@ impl Door {
         peer: Peer,
         server: &str,
         delegation: Option<DelegationFile>,
+        purpose: Option<&str>,
     ) {
         let Ok(_room) = Arc::clone(&self.links).try_acquire_owned() else {
             let refusal = Refusal::new(Class::Refused, "the gate serves too many clients already");
@@ -192,7 +198,7 @@ impl Door {
             return;
         };
         self.clients.fetch_add(1, Ordering::Relaxed);
-        link::serve(self, stream, peer, server, delegation).await;
+        link::serve(self, stream, peer, server, delegation, purpose).await;
         self.clients.fetch_sub(1, Ordering::Relaxed);
     }
 }

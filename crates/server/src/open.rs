@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use lychgate_core::outside::Clock as _;
 use lychgate_core::receipt::{Isolation, Receipt, ReceiptKind};
 use lychgate_core::{Digest, json};
 use lychgate_gate::ledger::{AnchorNote, Examined, examine};
-use lychgate_gate::{Current, Parts, RingSigner, SteadyClock};
+use lychgate_gate::{Current, CurrentFault, Parts, RingSigner, SteadyClock};
 use lychgate_keys::{DrawnEntropy, KeyRing, Role, Sealer, TrustBundle};
 use lychgate_ledger::KeyName;
 use lychgate_policy::Applied;
@@ -82,7 +83,7 @@ impl StateFolder {
         let log = self.read_log_name()?;
         let signer = RingSigner::new(log.clone(), &ring, &trust)?;
         let database = self.open_store(signer)?;
-        let (current, clock) = read_current(&database)?;
+        let (current, clock) = read_current(&database, &trust)?;
         let anchors = options.anchors_of(&log, &current.applied);
         let anchor_note = self.examine(&database, &trust, &log, &anchors, &current.applied)?;
         as_recorded(&database, &current.policy_digest)?;
@@ -219,7 +220,10 @@ const KINDS: [&[u8]; 2] = [br#""kind":"applied""#, br#""kind":"started""#];
 const MOST_LINES: u64 = 65_536;
 const PAGE: u64 = 512;
 
-pub(crate) fn read_current(database: &dyn Store) -> Result<(Current, SteadyClock), StateFault> {
+pub(crate) fn read_current(
+    database: &dyn Store,
+    trust: &TrustBundle,
+) -> Result<(Current, SteadyClock), StateFault> {
     let unusable = |why: &str| StateFault::Applied(why.to_owned());
     let state = database.protected_state()?;
     let clock = SteadyClock::start(state.last_time);
@@ -231,16 +235,10 @@ pub(crate) fn read_current(database: &dyn Store) -> Result<(Current, SteadyClock
     if applied.digest() != row.digest || state.policy_digest != Some(row.digest) {
         return Err(unusable("its digest is another than the one applied"));
     }
-    let revoked = database.revocations()?;
-    let current = Current {
-        epochs: state.epochs,
-        purpose_epoch: state.purpose_epoch,
-        policy_digest: row.digest,
-        applied: Arc::new(applied),
-        revoked: revoked
-            .into_iter()
-            .map(|revocation| revocation.subject)
-            .collect(),
-    };
+    let current = Current::read(database, Arc::new(applied), trust, clock.now());
+    let current = current.map_err(|fault| match fault {
+        CurrentFault::Store(fault) => StateFault::from(fault),
+        fault => unusable(&fault.to_string()),
+    })?;
     Ok((current, clock))
 }

@@ -4,6 +4,7 @@
 //! passphrase typed meanwhile and the change itself can share one; they need not. [`Request::Mcp`] and a following
 //! [`Request::Acts`] take the rest of the connection.
 
+mod control;
 mod delegation;
 mod envelope;
 mod ledger;
@@ -23,6 +24,9 @@ use lychgate_keys::verdict::{
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+pub use self::control::{
+    ConnectionView, ConsentView, ControlAnswer, ControlRequest, ControlView, EndView, EpochsView,
+};
 pub use self::delegation::{DelegationView, MOST_DELEGATIONS};
 pub use self::envelope::EnvelopeView;
 pub use self::ledger::{LedgerView, MOST_HEADS, MOST_RECORDS, RecordLine};
@@ -47,6 +51,10 @@ pub enum Request {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[serde(deserialize_with = "json::present")]
         delegation: Option<DelegationFile>,
+        /// One of the configured purposes; the usual one when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(deserialize_with = "json::present")]
+        purpose: Option<String>,
     },
     /// To hand a part of one's standing on. Answered with [`Response::Asked`] when a person is asked, once for each
     /// time, and at last with [`Response::Delegated`].
@@ -66,6 +74,11 @@ pub enum Request {
     CloseEnvelope {
         /// Which.
         id: EnvelopeId,
+    },
+    /// Revocation, consent and how far they have come. Answered with [`Response::Control`].
+    Control {
+        /// What.
+        control: ControlRequest,
     },
     /// How the gate is. Answered with [`Response::Status`].
     Status,
@@ -206,6 +219,11 @@ pub enum Request {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Response {
+    /// What was asked of the rules.
+    Control {
+        /// That.
+        answer: ControlAnswer,
+    },
     /// Lines may go both ways.
     Mcp {
         /// The longest line the gate takes, in bytes.

@@ -55,8 +55,16 @@ pub fn relay_stdio(
     client: Client,
     server: &str,
     delegation: Option<DelegationFile>,
+    purpose: Option<&str>,
 ) -> Result<(), RelayFault> {
-    relay(client, server, delegation, io::stdin(), io::stdout())
+    relay(
+        client,
+        server,
+        delegation,
+        purpose,
+        io::stdin(),
+        io::stdout(),
+    )
 }
 
 /// As [`relay_stdio`], between any two streams.
@@ -67,12 +75,14 @@ pub fn relay(
     mut client: Client,
     server: &str,
     delegation: Option<DelegationFile>,
+    purpose: Option<&str>,
     input: impl Read + Send + 'static,
     mut output: impl Write + AsFd,
 ) -> Result<(), RelayFault> {
     let request = Request::Mcp {
         server: server.to_owned(),
         delegation,
+        purpose: purpose.map(str::to_owned),
     };
     let Response::Mcp { message_bytes } = client.ask(&request)? else {
         return Err(ClientFault::Confused.into());
@@ -136,6 +146,8 @@ struct State {
     /// Go first. As many as the gate has open.
     tokens: VecDeque<Token>,
     outgoing: Option<Outgoing>,
+    /// The newest control that the gate told of, to be answered.
+    told: Option<u64>,
     client_ended: bool,
     over: bool,
 }
@@ -253,11 +265,18 @@ impl Shared {
     fn write_to_gate(&self, mut stream: UnixStream) {
         loop {
             let mut state = self.wait_while(|state| {
-                state.lines.is_empty() && state.tokens.is_empty() && !state.over
+                state.lines.is_empty()
+                    && state.tokens.is_empty()
+                    && state.told.is_none()
+                    && !state.over
             });
-            let next = match state.tokens.pop_front() {
-                Some(token) => Some(Frame::delivered(token)),
-                None => state.lines.pop_front(),
+            let next = match (state.told.take(), state.tokens.pop_front()) {
+                (Some(number), token) => {
+                    state.tokens.extend(token);
+                    Some(Frame::told(number))
+                }
+                (None, Some(token)) => Some(Frame::delivered(token)),
+                (None, None) => state.lines.pop_front(),
             };
             let over = state.over;
             drop(state);
@@ -311,6 +330,11 @@ fn write_output(
                     // When this does not get through, the act stays undelivered, which is safe.
                     shared.report();
                 }
+            }
+            Kind::Told => {
+                let (number, _) = frame.split_token()?;
+                shared.state().told = Some(number);
+                shared.changed.notify_all();
             }
             Kind::End => return Ok(Ended::GateGone),
             Kind::Control | Kind::Delivered | Kind::TooLong => return Err(FrameFault::Length),

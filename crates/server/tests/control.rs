@@ -368,10 +368,10 @@ fn garbage_closes_its_own_connection_and_no_other() {
         Frame::control(br#"{"protocol":1,"request":"status"}"#.to_vec())
             .to_bytes()
             .unwrap(),
-        Frame::control(br#"{"protocol":2,"request":"status","request":"stop"}"#.to_vec())
+        Frame::control(br#"{"protocol":3,"request":"status","request":"stop"}"#.to_vec())
             .to_bytes()
             .unwrap(),
-        Frame::control(br#"{"protocol":2,"request":"launch"}"#.to_vec())
+        Frame::control(br#"{"protocol":3,"request":"launch"}"#.to_vec())
             .to_bytes()
             .unwrap(),
         Frame::line(b"{}".to_vec()).to_bytes().unwrap(),

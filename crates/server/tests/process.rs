@@ -316,6 +316,7 @@ fn an_unknown_server_is_refused_with_the_way_out() {
     let asked = client.ask(&Request::Mcp {
         server: "other".to_owned(),
         delegation: None,
+        purpose: None,
     });
     match asked {
         Err(fault @ ClientFault::Refused(_)) => {

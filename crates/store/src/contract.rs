@@ -13,8 +13,8 @@ use crate::budget::{Account, Drawn};
 use crate::meter::Load;
 use crate::outcome::{Committed, StoreFault};
 use crate::row::{
-    ActQuery, ActRow, AppliedRow, Counts, DelegationRow, HeadRow, ProtectedState, RecordRow,
-    Revocation, SaidRow, TicketQuery, TicketRow, VerdictRow,
+    ActQuery, ActRow, AppliedRow, ConsentRow, Counts, DelegationRow, HeadRow, ProtectedState,
+    RecordRow, Revocation, SaidRow, TicketQuery, TicketRow, VerdictRow,
 };
 use crate::txn::Txn;
 
@@ -176,6 +176,16 @@ pub trait Store: Send + Sync + 'static {
     /// # Errors
     /// As [`Store::protected_state`].
     fn delegations(&self, limit: usize) -> Result<Vec<DelegationRow>, StoreFault>;
+
+    /// Consents, newest first: with `live_at`, those alone that are not withdrawn and cover something after that moment.
+    ///
+    /// # Errors
+    /// As [`Store::protected_state`].
+    fn consents(
+        &self,
+        live_at: Option<Timestamp>,
+        limit: usize,
+    ) -> Result<Vec<ConsentRow>, StoreFault>;
 
     /// The record from index `from`, at most `limit` lines.
     ///

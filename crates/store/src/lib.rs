@@ -32,13 +32,13 @@ pub use ledger::{GroupSigner, SignRefused, Signatory, StoreTiles};
 pub use meter::Load;
 pub use outcome::{Committed, Done, Rejected, StoreFault, Which};
 pub use row::{
-    ActQuery, ActRow, AppliedRow, BatchSignature, Counts, DelegationRow, Grant, HeadRow,
-    ProtectedState, RecordRow, Revocation, SaidRow, TicketQuery, TicketRow, TicketState,
+    ActQuery, ActRow, AppliedRow, BatchSignature, ConsentRow, Counts, DelegationRow, Grant,
+    HeadRow, ProtectedState, RecordRow, Revocation, SaidRow, TicketQuery, TicketRow, TicketState,
     VerdictRow,
 };
 pub use sqlite::{Options, SqliteStore};
 pub use txn::{
-    Apply, Approval, Awaited, Contradict, Decide, Delegate, Deliver, Dispatch, Entry, Escalate,
-    Issue, Lapse, Lapsed, LeafHash, NewAct, NewDelegation, NewTicket, Note, Prune, Refuse, Revoke,
-    Rotate, Ruling, Said, Settle, Txn, Whose,
+    Apply, Approval, Awaited, Consent, Contradict, Decide, Delegate, Deliver, Dispatch, Entry,
+    Escalate, Issue, Lapse, Lapsed, LeafHash, NewAct, NewDelegation, NewTicket, Note, Prune,
+    Refuse, Revoke, Rotate, Ruling, Said, Settle, Txn, Whose, WithdrawConsent,
 };

@@ -128,6 +128,12 @@ pub enum Rejected {
         /// Where it was to go.
         to: State,
     },
+    /// A consent of this id exists.
+    #[error("the consent exists already")]
+    SeenConsent,
+    /// No such consent, or it is withdrawn already.
+    #[error("there is no such consent, or it is withdrawn already")]
+    UnknownConsent,
     /// The applied configuration is not the one the change was made from.
     #[error("another configuration was applied meanwhile")]
     PolicyMoved {

@@ -2,7 +2,9 @@
 
 use lychgate_core::act::SourceType;
 use lychgate_core::code::Code;
-use lychgate_core::id::{ActId, AuthorityId, DelegationId, EffectId, HolderId, Nonce, TicketId};
+use lychgate_core::id::{
+    ActId, AuthorityId, ConsentId, DelegationId, EffectId, HolderId, Nonce, TicketId,
+};
 use lychgate_core::receipt::Salt;
 use lychgate_core::signed::{BatchPlace, KeyId};
 use lychgate_core::{ConsequenceClass, Digest, Epochs, State, Timestamp};
@@ -165,16 +167,19 @@ pub enum TicketState {
     Expired,
     /// Its approval was used. Final.
     Consumed,
+    /// What it asks for was revoked. Final.
+    Withdrawn,
 }
 
 impl TicketState {
     /// Every state.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Pending,
         Self::Approved,
         Self::Denied,
         Self::Expired,
         Self::Consumed,
+        Self::Withdrawn,
     ];
 
     /// The spelling.
@@ -185,6 +190,7 @@ impl TicketState {
             Self::Denied => "denied",
             Self::Expired => "expired",
             Self::Consumed => "consumed",
+            Self::Withdrawn => "withdrawn",
         }
     }
 
@@ -304,6 +310,23 @@ pub struct Revocation {
     pub subject: String,
     /// Since when.
     pub at: Timestamp,
+}
+
+/// A consent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConsentRow {
+    /// Its id.
+    pub id: ConsentId,
+    /// When it was granted.
+    pub granted_at: Timestamp,
+    /// From here on it covers nothing.
+    pub expires_at: Timestamp,
+    /// When it was withdrawn.
+    pub withdrawn_at: Option<Timestamp>,
+    /// What was consented to, as it was handed over.
+    pub terms: Vec<u8>,
+    /// What the approver signed, as it was handed over. Nothing here vouches for it.
+    pub grant: Option<Vec<u8>>,
 }
 
 /// One line of the record.

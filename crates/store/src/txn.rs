@@ -4,7 +4,9 @@
 
 use lychgate_core::act::SourceType;
 use lychgate_core::code::Code;
-use lychgate_core::id::{ActId, AuthorityId, DelegationId, EffectId, HolderId, Nonce, TicketId};
+use lychgate_core::id::{
+    ActId, AuthorityId, ConsentId, DelegationId, EffectId, HolderId, Nonce, TicketId,
+};
 use lychgate_core::receipt::Salt;
 use lychgate_core::signed::KeyId;
 use lychgate_core::{ConsequenceClass, Digest, Epochs, State, Timestamp};
@@ -54,6 +56,10 @@ pub enum Txn {
     Revoke(Revoke),
     /// Moves the authority epoch.
     Rotate(Rotate),
+    /// Keeps a consent.
+    Consent(Consent),
+    /// Ends consents before their time.
+    WithdrawConsent(WithdrawConsent),
     /// Drops the bytes of old receipts.
     Prune(Prune),
     /// Receipts only.
@@ -328,6 +334,8 @@ pub struct Lapse {
     /// Pending or approved tickets that become expired; their sealed displays are deleted. Acts that still wait for one
     /// are not moved: name them too.
     pub tickets: Vec<TicketId>,
+    /// Pending or approved tickets that become withdrawn, in the same way: what they ask for was revoked.
+    pub withdrawn: Vec<TicketId>,
     /// Acts that become expired or withdrawn, and why.
     pub acts: Vec<Lapsed>,
     /// Acts whose sealed answer is deleted (PROFILE §5: after ten minutes) while they stay undelivered.
@@ -343,6 +351,7 @@ impl Lapse {
     pub fn at(now: Timestamp) -> Self {
         Self {
             tickets: Vec::new(),
+            withdrawn: Vec::new(),
             acts: Vec::new(),
             forget_answers: Vec::new(),
             now,
@@ -419,9 +428,39 @@ pub struct Revoke {
     pub receipts: Vec<Entry>,
 }
 
-/// A key was rotated or a consent withdrawn: moves the authority epoch.
+/// A key was rotated: moves the authority epoch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rotate {
+    /// What time it is.
+    pub now: Timestamp,
+    /// For the record.
+    pub receipts: Vec<Entry>,
+}
+
+/// Keeps a consent (`SeenConsent` when there is one of this id). It lets more happen, so no epoch moves: what was decided
+/// without it stays denied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Consent {
+    /// Its id.
+    pub id: ConsentId,
+    /// From here on it covers nothing.
+    pub expires_at: Timestamp,
+    /// What was consented to. Opaque here.
+    pub terms: Vec<u8>,
+    /// What the approver signed; absent where there is no approver.
+    pub grant: Option<Vec<u8>>,
+    /// What time it is.
+    pub now: Timestamp,
+    /// For the record.
+    pub receipts: Vec<Entry>,
+}
+
+/// Withdraws consents, all of them or none (`UnknownConsent` for one that is not there or is withdrawn already); moves the
+/// authority epoch, and so voids every authority that was issued under any of them and not used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WithdrawConsent {
+    /// Which.
+    pub consents: Vec<ConsentId>,
     /// What time it is.
     pub now: Timestamp,
     /// For the record.

@@ -95,6 +95,9 @@ pub(crate) struct Mcp {
         hide_env_values = true
     )]
     pub(crate) delegation: Option<PathBuf>,
+    /// One of the configured purposes, by its id
+    #[arg(long, value_name = "ID")]
+    pub(crate) purpose: Option<String>,
 }
 
 /// `tour`

@@ -16,7 +16,9 @@ pub(crate) fn run(args: &Mcp, context: &mut Context<'_>) -> Outcome {
     }
     let delegation = args.delegation.as_deref().map(delegate::read).transpose()?;
     let client = connection::connect(context)?;
-    lychgate_server::relay_stdio(client, &args.name, delegation).map_err(|fault| match fault {
+    let relayed =
+        lychgate_server::relay_stdio(client, &args.name, delegation, args.purpose.as_deref());
+    relayed.map_err(|fault| match fault {
         RelayFault::Client(fault) => connection::stop(fault),
         fault => connection::with_status(fault.status(), &fault),
     })

@@ -7,9 +7,11 @@ mod approvers;
 mod bench;
 mod canon;
 mod check;
+mod consent;
 mod decide;
 mod delegate;
 mod envelopes;
+mod epochs;
 mod gate;
 mod generated;
 mod init;
@@ -20,6 +22,7 @@ mod pending;
 mod pin;
 mod reconcile;
 mod report;
+mod revoke;
 mod ticket;
 mod verify;
 mod witness;
@@ -83,6 +86,9 @@ pub(crate) fn run(cli: Cli, terminal: &mut Terminal) -> Outcome {
         Command::Envelopes(args) => envelopes::run(args, context),
         Command::Acts(args) => acts::run(args, context),
         Command::Reconcile(args) => reconcile::run(args, context),
+        Command::Revoke(args) => revoke::run(args, context),
+        Command::Consent(args) => consent::run(args, context),
+        Command::Epochs(args) => epochs::run(args, context),
         Command::Apply(args) => apply::run(args, context),
         Command::Check(args) => check::run(*args, context),
         Command::Pin(args) => pin::run(args, context),

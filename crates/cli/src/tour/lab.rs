@@ -177,14 +177,8 @@ impl Applying<'_> {
             Ok(Committed::Rejected(why)) => return Err(at("apply")(why)),
             Err(fault) => return Err(at("apply")(fault)),
         }
-        let state = store.protected_state().map_err(at("store"))?;
-        Ok(Current {
-            epochs: state.epochs,
-            purpose_epoch: state.purpose_epoch,
-            policy_digest: self.applied.digest(),
-            applied: Arc::clone(self.applied),
-            revoked: Default::default(),
-        })
+        let applied = Arc::clone(self.applied);
+        Current::read(store.as_ref(), applied, self.trust, self.now).map_err(at("store"))
     }
 
     /// The same first lines that any state folder begins with.

@@ -2,6 +2,7 @@
 
 use lychgate_core::act::*;
 use lychgate_core::authority::*;
+use lychgate_core::control::*;
 use lychgate_core::delegation::*;
 use lychgate_core::evidence::*;
 use lychgate_core::id::*;
@@ -423,6 +424,14 @@ pub(crate) fn receipt() -> Receipt {
         attempt: std::num::NonZeroU32::new(2),
         ticket_id: Some(TicketId::from_bytes([11; 16])),
         approver_key: Some(mark().key_id),
+        control: Some(ControlPart {
+            number: 52,
+            stage: ControlStage::Enforced,
+            end: Some(ControlEnd::Sink),
+            holder_id: Some(holder()),
+            sink_id: text("mcp:maps"),
+            finding: Some(ControlFinding::Missing),
+        }),
         enforcement: Enforcement::Finality,
         isolation: Isolation::SameUser,
         approver: Approver::Key,
@@ -450,6 +459,7 @@ pub(crate) fn minimal_receipt() -> Receipt {
         attempt: None,
         ticket_id: None,
         approver_key: None,
+        control: None,
         detail: None,
         ..receipt()
     }

@@ -100,6 +100,8 @@ enum Bears {
     Out,
     /// Yes, of fewer than are wanted now.
     TooFew,
+    /// Yes, but without those whose keys are revoked of fewer than are wanted.
+    Revoked,
     /// Nothing of the kind.
     Nothing(Code, &'static str),
 }
@@ -145,7 +147,7 @@ impl Gate {
             match self.borne_out(row, &wanted) {
                 Bears::Out => return Ok(License::Approved(row.id, Some(claim))),
                 // Since it was given, more were asked for: whoever is asked now decides.
-                Bears::TooFew => {}
+                Bears::TooFew | Bears::Revoked => {}
                 Bears::Nothing(code, why) => return Ok(License::Refused(code, why)),
             }
         }
@@ -158,8 +160,16 @@ impl Gate {
     fn borne_out(&self, row: &TicketRow, wanted: &Wanted<'_>) -> Bears {
         match self.yeses(row) {
             Ok(yeses) if yeses.is_empty() => Bears::Nothing(Code::FailClosed, UNSIGNED),
-            Ok(yeses) if wanted.met_by(&yeses) => Bears::Out,
-            Ok(_) => Bears::TooFew,
+            Ok(mut yeses) => {
+                let all = yeses.len();
+                let current = self.current();
+                yeses.retain(|key| !current.is_key_revoked(key));
+                match (wanted.met_by(&yeses), yeses.len() < all) {
+                    (true, _) => Bears::Out,
+                    (false, true) => Bears::Revoked,
+                    (false, false) => Bears::TooFew,
+                }
+            }
             Err(Unproven::Forged) => Bears::Nothing(Code::FailClosed, UNSIGNED),
             Err(Unproven::Store(fault)) => {
                 Bears::Nothing(self.store_fault(&fault), "the verdicts cannot be read")
@@ -191,11 +201,17 @@ impl Gate {
                     Code::EscalationRequired,
                     "more approvers are asked for now than have said yes",
                 ),
+                Bears::Revoked => {
+                    License::Refused(Code::RevocationActive, "an approver's key is revoked")
+                }
                 Bears::Nothing(code, why) => License::Refused(code, why),
             },
             TicketState::Denied => License::Refused(Code::ApprovalDenied, "a person denied it"),
             TicketState::Expired => {
                 License::Refused(Code::ApprovalExpired, "the approval expired unused")
+            }
+            TicketState::Withdrawn => {
+                License::Refused(Code::RevocationActive, "what it asks for was revoked")
             }
             TicketState::Consumed | TicketState::Pending => {
                 License::Refused(Code::EscalationRequired, "its ticket does not license it")

@@ -103,7 +103,7 @@ impl Approvals {
     }
 
     /// A ticket waits for nobody any longer, or never came to be.
-    fn give_back(&self, ticket: TicketId) {
+    pub(crate) fn give_back(&self, ticket: TicketId) {
         self.tickets.open(|open| open.give_back(ticket));
     }
 
@@ -121,7 +121,7 @@ impl Approvals {
         });
     }
 
-    fn announce(&self) {
+    pub(crate) fn announce(&self) {
         self.decided
             .send_modify(|count| *count = count.wrapping_add(1));
     }

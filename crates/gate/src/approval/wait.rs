@@ -25,6 +25,7 @@ impl Gate {
             decided.borrow_and_update();
             match self.ticket_ended(ticket) {
                 Some(ended) => break ended,
+                None if self.stopped(&held).is_some() => break Ended::Revoked,
                 None if caller.is_gone() => break Ended::Gone,
                 None => {}
             }
@@ -48,6 +49,7 @@ impl Gate {
                 TicketState::Approved => Some(Ended::Approved),
                 TicketState::Denied => Some(Ended::Denied),
                 TicketState::Expired | TicketState::Consumed => Some(Ended::Expired),
+                TicketState::Withdrawn => Some(Ended::Revoked),
                 TicketState::Pending if self.now() >= row.expires_at => Some(Ended::Expired),
                 TicketState::Pending => None,
             },
@@ -78,6 +80,14 @@ impl Gate {
                 Code::EscalationRequired,
                 "the caller is gone",
             ),
+            Ended::Revoked => {
+                let revoked = (Code::RevocationActive, "what it asks for was revoked");
+                let (code, why) = self.stopped(&held).unwrap_or(revoked);
+                if code == Code::RevocationActive {
+                    self.withdraw_ticket(ticket).await;
+                }
+                (State::Refused, code, why)
+            }
             Ended::Unreadable => (
                 State::Withdrawn,
                 Code::FailClosed,
@@ -111,7 +121,9 @@ impl Gate {
         (to, code, why): (State, Code, &'static str),
     ) -> Code {
         let kind = match code {
-            Code::ApprovalDenied => ReceiptKind::Denied,
+            Code::ApprovalDenied | Code::RevocationActive | Code::PrincipalNotAuthorized => {
+                ReceiptKind::Denied
+            }
             _ => ReceiptKind::Lapsed,
         };
         let draft = self
@@ -147,6 +159,7 @@ enum Ended {
     Expired,
     HoldOver,
     Gone,
+    Revoked,
     Unreadable,
 }
 

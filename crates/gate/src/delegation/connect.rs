@@ -32,10 +32,10 @@ impl Gate {
     ) -> Result<Arc<Session>, Denied> {
         match self.verified(peer, file) {
             Ok(worker) => self
-                .session(server, Some(peer), Some(worker))
+                .session(server, Some(peer), Some(worker), None)
                 .map_err(no_session),
             Err((code, why)) => {
-                let session = self.session(server, Some(peer), None);
+                let session = self.session(server, Some(peer), None, None);
                 let session = session.map_err(no_session)?;
                 Err(self.deny_request(&session, code, why).await)
             }

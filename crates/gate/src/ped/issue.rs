@@ -57,7 +57,7 @@ impl Gate {
                     chain,
                     vouched: held.vouched,
                     salt: held.salt,
-                    revocation_subjects: held.revocation_subjects(),
+                    subjects: held.revocation_subjects(),
                     charges: held.charges.clone(),
                 };
                 let presented = Presented {
@@ -166,7 +166,7 @@ impl Gate {
             },
             lifetime: Lifetime {
                 issued_at: now,
-                expires_at: now.after(lifetime),
+                expires_at: self.within_consent(held, now.after(lifetime)),
                 single_use: Default::default(),
             },
             issuer: Issuer {

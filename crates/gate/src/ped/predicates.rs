@@ -131,10 +131,7 @@ impl Gate {
             "the revocation epoch moved",
         );
         judging.require(
-            !held
-                .revocation_subjects()
-                .iter()
-                .any(|subject| now.revoked.contains(subject)),
+            !self.is_revoked(&held.revocation_subjects(), &now),
             |p| &mut p.revocation_state_valid,
             Code::RevocationActive,
             "something the act needs is revoked",
@@ -145,6 +142,13 @@ impl Gate {
             |p| &mut p.principal_authorized,
             Code::PrincipalNotAuthorized,
             "the principal is not the configured one",
+        );
+        let unconsented = self.unconsented(held, &now);
+        judging.require(
+            unconsented.is_none(),
+            |p| &mut p.principal_authorized,
+            Code::PrincipalNotAuthorized,
+            unconsented.unwrap_or_default(),
         );
     }
 
@@ -220,6 +224,13 @@ fn judge_reach(held: &HeldAct, judging: &mut Judging) {
 
 /// Purpose.
 fn judge_standing(held: &HeldAct, judging: &mut Judging) {
+    let applied = &held.current.applied;
+    judging.require(
+        applied.declared(&held.act.purpose.purpose_id).is_some(),
+        |p| &mut p.purpose_valid,
+        Code::PurposeMismatch,
+        "the session's purpose is no longer configured",
+    );
     if let Some(entry) = held.entry() {
         judging.require(
             entry.serves(&held.act.purpose.purpose_id),

@@ -17,7 +17,7 @@ use super::verify::{CheckList, Verified, phrase};
 use super::{Dispatched, LiveInvocation, Origin, Presented, SinkRefusal};
 use crate::current::Current;
 use crate::envelope::Hot;
-use crate::gate::Gate;
+use crate::gate::{Gate, revocation_subjects};
 use crate::receipts::{Facts, part_of};
 
 impl Gate {
@@ -171,7 +171,7 @@ impl Gate {
             .policy(current.policy_digest)
             .signed(digests.authority, digests.verification);
         let (mut issue, mut approval) = (None, None);
-        let mut revocation_subjects = Vec::new();
+        let mut subjects = None;
         let mut charges = Vec::new();
         let mut opening = None;
         if let Origin::Fresh(fresh) = &presented.origin {
@@ -179,7 +179,7 @@ impl Gate {
                 .predicates(fresh.predicates)
                 .evidence(fresh.evidence_id, digest(&fresh.evidence.leaf)?);
             approval = fresh.approval;
-            revocation_subjects.clone_from(&fresh.revocation_subjects);
+            subjects = Some(fresh.subjects.clone());
             charges.clone_from(&fresh.charges.all);
             opening = fresh.opening.as_deref();
             if let Hot::Under { id, .. } = fresh.envelope {
@@ -191,9 +191,6 @@ impl Gate {
                 now,
                 receipts: Vec::new(),
             });
-        }
-        if revocation_subjects.is_empty() {
-            revocation_subjects = crate::gate::revocation_subjects(act);
         }
         let mut receipts = vec![draft.entry().map_err(|_| Code::FailClosed)?];
         if let Some(opening) = opening {
@@ -207,7 +204,7 @@ impl Gate {
             nonce: grant.nonce,
             expected_epochs: current.epochs,
             policy_digest: current.policy_digest,
-            revocation_subjects,
+            revocation_subjects: subjects.unwrap_or_else(|| revocation_subjects(act)),
             charges,
             effect,
             idempotency_key: facts.idempotency_key.clone(),

@@ -122,7 +122,7 @@ pub(crate) struct Fresh {
     pub(crate) vouched: bool,
     pub(crate) salt: Salt,
     /// What must not be revoked.
-    pub(crate) revocation_subjects: Vec<String>,
+    pub(crate) subjects: Vec<String>,
     /// What it draws on budgets.
     pub(crate) charges: Charges,
     /// The envelope it goes by.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use lychgate_core::id::{ActId, EffectId};
 use tokio::time::Instant;
 
+use crate::delivery::Flight;
 use crate::receipts::Facts;
 
 /// Leave to perform one effect, once, soon.
@@ -21,6 +22,8 @@ pub struct Permit {
     deadline: Instant,
     /// For measuring alone.
     made_at: std::time::Instant,
+    /// Until it is spent or given up, something decided on is on its way.
+    flight: Option<Flight>,
 }
 
 impl Permit {
@@ -32,7 +35,13 @@ impl Permit {
             facts,
             deadline: Instant::now() + lifetime,
             made_at: Instant::now().into_std(),
+            flight: None,
         }
+    }
+
+    /// The act's flight ends with the permit.
+    pub(crate) fn carry(&mut self, flight: Flight) {
+        self.flight = Some(flight);
     }
 
     /// The act this permit is for.

@@ -19,16 +19,8 @@ impl Moves {
         match self {
             Self::Policy => kit.apply(bills).await.unwrap(),
             Self::Authority => unreachable!("the gate ends when a key is rotated"),
-            Self::Revocation => kit
-                .gate
-                .revoke(vec!["server:x".to_owned()], Vec::new())
-                .await
-                .unwrap(),
-            Self::Revoked => kit
-                .gate
-                .revoke(vec!["server:box".to_owned()], Vec::new())
-                .await
-                .unwrap(),
+            Self::Revocation => kit.revoke("server:x").await,
+            Self::Revoked => kit.revoke("server:box").await,
         }
     }
 
@@ -128,13 +120,10 @@ async fn revocation_active() {
         format!("destination:{}", kit.path("work", "a")),
     ];
     for subject in subjects {
-        kit.gate
-            .revoke(vec![subject.clone()], Vec::new())
-            .await
-            .unwrap();
+        kit.revoke(&subject).await;
         let denied = crate::kit::denied(kit.pass(&session, "write_note", &note).await);
         assert_eq!(denied.code, Code::RevocationActive, "{subject}");
-        kit.gate.revoke(Vec::new(), vec![subject]).await.unwrap();
+        kit.restore(&subject).await;
     }
     kit.run(&session, "write_note", &note, lychgate_gate::End::Effected)
         .await
@@ -150,7 +139,8 @@ async fn a_change_of_the_rules_is_never_undone_by_one_beside_it() {
     for round in 0..20 {
         let declared = format!("declared = \"Bills {round}\"");
         let edit = |text: String| text.replace("declared = \"Billing\"", &declared);
-        let revoke = kit.gate.revoke(vec![format!("server:{round}")], Vec::new());
+        let subject = format!("server:{round}").parse().unwrap();
+        let revoke = kit.gate.revoke(vec![subject], None);
         let (applied, revoked) = tokio::join!(kit.apply(edit), revoke);
         applied.unwrap();
         revoked.unwrap();

@@ -193,11 +193,10 @@ async fn a_refused_retry_does_not_break_the_chain() {
         .await
         .ran();
     kit.reconcile(first, false).await.unwrap();
-    let tool = || vec!["server:box".to_owned()];
-    kit.gate.revoke(tool(), Vec::new()).await.unwrap();
+    kit.revoke("server:box").await;
     let refused = denied(kit.pass(&kit.session(), "write_note", &note).await);
     assert_eq!(refused.code, Code::RevocationActive);
-    kit.gate.revoke(Vec::new(), tool()).await.unwrap();
+    kit.restore("server:box").await;
     let retry = kit
         .run(&kit.session(), "write_note", &note, End::Effected)
         .await

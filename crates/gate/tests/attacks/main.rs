@@ -7,6 +7,7 @@ mod kit;
 mod approval;
 mod authority;
 mod calls;
+mod control;
 mod epochs;
 mod flood;
 mod forged;

@@ -110,8 +110,6 @@ impl Kit {
                 .unwrap();
         }
         let applied = store.applied().unwrap().unwrap();
-        let protected = store.protected_state().unwrap();
-        let revoked = store.revocations().unwrap();
         let dry = Arc::new(Dry::default());
         let gate = Gate::assemble(Parts {
             store: Arc::clone(&store) as Arc<dyn Store>,
@@ -122,13 +120,13 @@ impl Kit {
             entropy: Arc::clone(&dry) as Arc<dyn Entropy>,
             paths: Arc::new(RealPaths::new([folder.path("config"), folder.path("keys")])),
             isolation: Isolation::SameUser,
-            current: Current {
-                epochs: protected.epochs,
-                purpose_epoch: protected.purpose_epoch,
-                policy_digest: applied.digest,
-                applied: Arc::new(Applied::from_snapshot(&applied.snapshot).unwrap()),
-                revoked: revoked.into_iter().map(|one| one.subject).collect(),
-            },
+            current: Current::read(
+                store.as_ref(),
+                Arc::new(Applied::from_snapshot(&applied.snapshot).unwrap()),
+                &trust,
+                clock.now(),
+            )
+            .unwrap(),
         })
         .unwrap();
         Self {

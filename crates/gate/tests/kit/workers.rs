@@ -140,12 +140,6 @@ impl Kit {
     pub async fn worker(&self, file: &DelegationFile) -> Result<Arc<Session>, Denied> {
         self.gate.connect_delegated("box", self.peer(), file).await
     }
-
-    /// Every subject that is revoked.
-    pub async fn revoke(&self, subject: &str) {
-        let add = vec![subject.to_owned()];
-        self.gate.revoke(add, Vec::new()).await.unwrap();
-    }
 }
 
 /// The classes there are, as a set.

@@ -167,6 +167,10 @@ impl Call {
         if self.caller.is_gone() {
             return Err(Code::FailClosed);
         }
+        // Consumed before the revocation, and not a byte has left: then none does.
+        if let Some((code, _)) = shared.gate.stopped(held) {
+            return Err(code);
+        }
         let listed = held.proposal().method == ActingMethod::ToolsCall;
         if !listed || shared.listing.is_fresh() {
             return Ok(());

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use lychgate_core::control::{ControlEnd, ControlStage};
 use lychgate_gate::{Gate, Session};
 use lychgate_intake::{FromClient, Limits, from_client};
 use lychgate_policy::{Applied, Server};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 use super::entry::entry_digest;
@@ -50,7 +51,18 @@ pub(crate) async fn serve(
         most,
         tasks: JoinSet::new(),
     };
-    connection.run(&mut from, events).await;
+    // Followed before it is said to be, so that no control in between is missed.
+    let controls = gate.controls();
+    session.mark_sink(true);
+    let (taken, follow) = watch::channel(0);
+    let following = tokio::spawn(tell_of_controls(
+        Arc::clone(&gate),
+        Arc::clone(&session),
+        follow,
+    ));
+    connection.run(&mut from, events, (controls, &taken)).await;
+    following.abort();
+    session.mark_sink(false);
     shared.client_gone();
     upstream.hang_up().await;
     launch::end(running.child).await;
@@ -58,6 +70,19 @@ pub(crate) async fn serve(
     // Nothing that was dispatched is left without an outcome.
     while connection.tasks.join_next().await.is_some() {}
     drop(reading.await);
+}
+
+/// Says how far this sink has come with each control: it has taken it, and nothing older is in flight.
+async fn tell_of_controls(gate: Arc<Gate>, session: Arc<Session>, mut taken: watch::Receiver<u64>) {
+    while taken.changed().await.is_ok() {
+        let number = *taken.borrow_and_update();
+        let sink = ControlEnd::Sink;
+        let received = ControlStage::Received;
+        gate.acknowledge(&session, sink, received, number).await;
+        gate.drained(&session, number).await;
+        let enforced = ControlStage::Enforced;
+        gate.acknowledge(&session, sink, enforced, number).await;
+    }
 }
 
 //= PROFILE §8: the digest of the entry file belongs to the endpoint
@@ -102,6 +127,7 @@ impl Connection {
         &mut self,
         from: &mut mpsc::Receiver<FromLink>,
         mut events: mpsc::Receiver<Event>,
+        (mut controls, taken): (watch::Receiver<u64>, &watch::Sender<u64>),
     ) {
         let mut client_speaks = true;
         loop {
@@ -111,6 +137,11 @@ impl Connection {
                     Some(message) => self.link_says(message).await,
                     None => client_speaks = false,
                 },
+                // The loop itself takes the new epochs: one that is stuck acknowledges nothing.
+                Ok(()) = controls.changed() => {
+                    controls.mark_unchanged();
+                    taken.send_replace(self.shared.gate.current().epochs.control());
+                }
                 Some(event) = events.recv() => self.server_says(event).await,
                 Some(_) = self.tasks.join_next() => {}
                 () = self.shared.to.closed() => {

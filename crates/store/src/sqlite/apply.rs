@@ -14,8 +14,9 @@ use super::accounts;
 use super::acts::{self, Move, Sealed};
 use super::column::{Fault, Stop, int, millis};
 use super::head::{Head, advance};
-use super::{dispatch, tickets};
+use super::{consents, dispatch, tickets};
 use crate::outcome::{Done, Rejected};
+use crate::row::TicketState;
 use crate::txn::{
     Apply, Contradict, Delegate, Deliver, Lapse, Prune, Refuse, Revoke, Rotate, Settle, Txn, Whose,
 };
@@ -40,6 +41,8 @@ pub(super) fn transaction(
         Txn::Apply(txn) => apply(connection, head, txn),
         Txn::Revoke(txn) => revoke(connection, head, txn),
         Txn::Rotate(txn) => rotate(connection, head, txn),
+        Txn::Consent(txn) => consents::grant(connection, head, txn),
+        Txn::WithdrawConsent(txn) => consents::withdraw(connection, head, txn),
         Txn::Prune(txn) => prune(connection, head, txn),
         Txn::Note(txn) => head.finish(connection, txn.now, &[&txn.receipts]),
     }
@@ -134,11 +137,12 @@ fn refuse(connection: &Connection, head: &mut Head, txn: &Refuse) -> Result<Done
 
 fn lapse(connection: &Connection, head: &mut Head, txn: &Lapse) -> Result<Done, Stop> {
     let now = head.at(txn.now);
-    if twice(&txn.tickets) || twice(txn.acts.iter().map(|lapsed| lapsed.act)) {
+    let tickets = || txn.tickets.iter().chain(&txn.withdrawn);
+    if twice(tickets()) || twice(txn.acts.iter().map(|lapsed| lapsed.act)) {
         return Err(Rejected::Malformed("something lapses twice").into());
     }
-    for ticket in &txn.tickets {
-        tickets::may_expire(connection, *ticket)?;
+    for ticket in tickets() {
+        tickets::may_lapse(connection, *ticket)?;
     }
     let mut moves = Vec::with_capacity(txn.acts.len());
     for lapsed in &txn.acts {
@@ -157,7 +161,10 @@ fn lapse(connection: &Connection, head: &mut Head, txn: &Lapse) -> Result<Done, 
         acts::standing(connection, *act)?.ok_or(Rejected::UnknownAct)?;
     }
     for ticket in &txn.tickets {
-        tickets::expire(connection, *ticket)?;
+        tickets::end(connection, *ticket, TicketState::Expired)?;
+    }
+    for ticket in &txn.withdrawn {
+        tickets::end(connection, *ticket, TicketState::Withdrawn)?;
     }
     for (act, moved) in &moves {
         acts::advance(connection, head, *act, now, moved)?;
@@ -267,7 +274,7 @@ fn step(connection: &Connection, act: ActId, to: State, allowed: bool) -> Result
     }
 }
 
-fn twice<T: Eq + Hash>(things: impl IntoIterator<Item = T>) -> bool {
+pub(super) fn twice<T: Eq + Hash>(things: impl IntoIterator<Item = T>) -> bool {
     let mut seen = HashSet::new();
     !things.into_iter().all(|thing| seen.insert(thing))
 }

@@ -8,6 +8,7 @@ mod accounts;
 mod acts;
 mod apply;
 mod column;
+mod consents;
 mod dispatch;
 mod head;
 mod open;
@@ -39,8 +40,8 @@ use crate::ledger::GroupSigner;
 use crate::meter::Load;
 use crate::outcome::StoreFault;
 use crate::row::{
-    ActQuery, ActRow, AppliedRow, Counts, DelegationRow, HeadRow, ProtectedState, RecordRow,
-    Revocation, SaidRow, TicketQuery, TicketRow, VerdictRow,
+    ActQuery, ActRow, AppliedRow, ConsentRow, Counts, DelegationRow, HeadRow, ProtectedState,
+    RecordRow, Revocation, SaidRow, TicketQuery, TicketRow, VerdictRow,
 };
 use crate::txn::Txn;
 
@@ -216,6 +217,14 @@ impl Store for SqliteStore {
 
     fn delegations(&self, limit: usize) -> Result<Vec<DelegationRow>, StoreFault> {
         self.read(|connection| accounts::delegations(connection, limit))
+    }
+
+    fn consents(
+        &self,
+        live_at: Option<Timestamp>,
+        limit: usize,
+    ) -> Result<Vec<ConsentRow>, StoreFault> {
+        self.read(|connection| consents::read(connection, live_at, limit))
     }
 
     fn record(&self, from: u64, limit: usize) -> Result<Vec<RecordRow>, StoreFault> {

@@ -5,7 +5,7 @@
 pub(super) const APPLICATION_ID: i64 = 0x4c79_6368;
 
 /// The version of everything below.
-pub(super) const VERSION: i64 = 6;
+pub(super) const VERSION: i64 = 7;
 
 /// Makes an empty file ours.
 pub(super) const CREATE: &str = "
@@ -164,6 +164,18 @@ CREATE TABLE revoked (
     subject TEXT PRIMARY KEY,
     at      INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+-- `terms` and `grant` are the gate's: what was consented to, and what the approver signed of it.
+CREATE TABLE consents (
+    id           BLOB PRIMARY KEY,
+    granted_at   INTEGER NOT NULL,
+    expires_at   INTEGER NOT NULL,
+    withdrawn_at INTEGER,
+    terms        BLOB    NOT NULL,
+    grant        BLOB
+) STRICT, WITHOUT ROWID;
+-- Not withdrawn; few at any time.
+CREATE INDEX consents_live ON consents (expires_at) WHERE withdrawn_at IS NULL;
 
 CREATE TABLE counts (
     state INTEGER PRIMARY KEY,

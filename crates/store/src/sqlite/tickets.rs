@@ -133,21 +133,21 @@ pub(super) fn consume(connection: &Connection, id: TicketId, by: ActId) -> Resul
 }
 
 /// Whether a ticket can lapse.
-pub(super) fn may_expire(connection: &Connection, id: TicketId) -> Result<(), Stop> {
+pub(super) fn may_lapse(connection: &Connection, id: TicketId) -> Result<(), Stop> {
     let state = standing(connection, id)?
         .ok_or(Rejected::UnknownTicket)?
         .state;
     match state {
         TicketState::Pending | TicketState::Approved => Ok(()),
-        TicketState::Denied | TicketState::Expired | TicketState::Consumed => {
-            Err(Rejected::TicketNotPending { state }.into())
-        }
+        TicketState::Denied
+        | TicketState::Expired
+        | TicketState::Consumed
+        | TicketState::Withdrawn => Err(Rejected::TicketNotPending { state }.into()),
     }
 }
 
-/// Ends a ticket.
-pub(super) fn expire(connection: &Connection, id: TicketId) -> Result<(), Stop> {
-    let to = TicketState::Expired;
+/// Ends a ticket that was not used.
+pub(super) fn end(connection: &Connection, id: TicketId, to: TicketState) -> Result<(), Stop> {
     connection
         .prepare_cached(
             "UPDATE tickets SET state = ?2, live = ?3, summary = NULL, display = NULL WHERE id = ?1",
@@ -180,7 +180,7 @@ fn approved(ticket: &Standing, now: Timestamp) -> Result<(), Stop> {
         TicketState::Approved => in_time(ticket, now),
         TicketState::Consumed => Err(Rejected::TicketConsumed.into()),
         TicketState::Expired => Err(Rejected::TicketExpired.into()),
-        state @ (TicketState::Pending | TicketState::Denied) => {
+        state @ (TicketState::Pending | TicketState::Denied | TicketState::Withdrawn) => {
             Err(Rejected::TicketNotApproved { state }.into())
         }
     }

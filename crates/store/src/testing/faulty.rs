@@ -200,6 +200,14 @@ impl<S: Store> Store for FaultyStore<S> {
         self.read(|inner| inner.delegations(limit))
     }
 
+    fn consents(
+        &self,
+        live_at: Option<Timestamp>,
+        limit: usize,
+    ) -> Result<Vec<ConsentRow>, StoreFault> {
+        self.read(|inner| inner.consents(live_at, limit))
+    }
+
     fn record(&self, from: u64, limit: usize) -> Result<Vec<RecordRow>, StoreFault> {
         self.read(|inner| inner.record(from, limit))
     }

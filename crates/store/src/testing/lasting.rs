@@ -20,6 +20,9 @@ pub fn reopening_finds_everything(make: Make<'_>) {
     done(&*store, Txn::Escalate(escalate(3, "s")));
     done(&*store, Txn::Issue(issue(4)));
     done(&*store, Txn::Revoke(revoke(&["server:x"], &[])));
+    done(&*store, Txn::Consent(consent(1)));
+    done(&*store, Txn::Consent(consent(2)));
+    done(&*store, Txn::WithdrawConsent(withdraw_consent(&[2])));
     done(
         &*store,
         Txn::Rotate(Rotate {

@@ -1,7 +1,9 @@
 //! Small acts, tickets and transactions, numbered.
 
 use lychgate_core::act::SourceType;
-use lychgate_core::id::{ActId, AuthorityId, DelegationId, EffectId, HolderId, Nonce, TicketId};
+use lychgate_core::id::{
+    ActId, AuthorityId, ConsentId, DelegationId, EffectId, HolderId, Nonce, TicketId,
+};
 use lychgate_core::receipt::Salt;
 use lychgate_core::signed::KeyId;
 use lychgate_core::{Code, ConsequenceClass, Digest, Epochs, State, Timestamp};
@@ -289,6 +291,30 @@ pub fn revoke(add: &[&str], remove: &[&str]) -> Revoke {
         remove: texts(remove),
         now: at(1),
         receipts: vec![entry("revoked")],
+    }
+}
+
+pub fn consent_id(n: u64) -> ConsentId {
+    ConsentId::from_bytes(bytes(n))
+}
+
+/// A consent until half a minute in.
+pub fn consent(n: u64) -> Consent {
+    Consent {
+        id: consent_id(n),
+        expires_at: at(30_000),
+        terms: b"terms".to_vec(),
+        grant: n.is_multiple_of(2).then(|| b"signed".to_vec()),
+        now: at(1),
+        receipts: vec![entry("consented")],
+    }
+}
+
+pub fn withdraw_consent(consents: &[u64]) -> WithdrawConsent {
+    WithdrawConsent {
+        consents: consents.iter().copied().map(consent_id).collect(),
+        now: at(2),
+        receipts: vec![entry("consent withdrawn")],
     }
 }
 

@@ -191,6 +191,20 @@ impl Store for MemoryStore {
         })
     }
 
+    fn consents(
+        &self,
+        live_at: Option<Timestamp>,
+        limit: usize,
+    ) -> Result<Vec<ConsentRow>, StoreFault> {
+        let wanted = |row: &&ConsentRow| {
+            live_at.is_none_or(|at| row.withdrawn_at.is_none() && at < row.expires_at)
+        };
+        self.look(|world| {
+            let rows = world.consents.values().rev().filter(wanted);
+            rows.take(limit).cloned().collect()
+        })
+    }
+
     fn record(&self, from: u64, limit: usize) -> Result<Vec<RecordRow>, StoreFault> {
         self.look(|world| {
             (0..)

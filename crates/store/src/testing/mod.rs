@@ -73,6 +73,8 @@ macro_rules! conformance {
             budgets::value_is_counted_exactly,
             budgets::a_period_begins_anew,
             budgets::a_delegation_is_made_with_its_act_and_once,
+            steps::a_consent_is_granted_once_and_withdrawn_once,
+            steps::a_withdrawn_ticket_licenses_nothing,
             answers::a_delivered_answer_is_gone,
             answers::open_acts_are_what_equal_calls_are_held_against,
             answers::an_answer_can_be_forgotten_while_the_act_stays_open,

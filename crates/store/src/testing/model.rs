@@ -29,6 +29,8 @@ pub struct Dump {
     verdicts: Vec<Vec<VerdictRow>>,
     applied: Option<AppliedRow>,
     revoked: Vec<Revocation>,
+    consents: Vec<ConsentRow>,
+    live: Vec<ConsentRow>,
     record: Vec<RecordRow>,
     accounts: Vec<Option<Drawn>>,
     delegations: Vec<DelegationRow>,
@@ -66,6 +68,8 @@ pub fn dump(store: &dyn Store) -> Dump {
         tickets,
         applied: store.applied().unwrap(),
         revoked: store.revocations().unwrap(),
+        consents: store.consents(None, usize::MAX).unwrap(),
+        live: store.consents(Some(at(20)), usize::MAX).unwrap(),
         record: store.record(0, usize::MAX).unwrap(),
         accounts: ACCOUNTS
             .map(|account| store.account(account()).unwrap())
@@ -142,20 +146,22 @@ enum Kind {
     Apply,
     Revoke,
     Rotate,
+    Consent,
+    WithdrawConsent,
     Note,
 }
 
 /// How often each kind comes, of a hundred.
-const WEIGHTS: [(u32, Kind); 18] = [
-    (10, Kind::Issue),
-    (10, Kind::Consume),
-    (17, Kind::Dispatch),
-    (20, Kind::Settle),
+const WEIGHTS: [(u32, Kind); 20] = [
+    (9, Kind::Issue),
+    (9, Kind::Consume),
+    (16, Kind::Dispatch),
+    (18, Kind::Settle),
     (3, Kind::Refuse),
     (4, Kind::RefuseExisting),
     (8, Kind::Escalate),
     (3, Kind::Join),
-    (8, Kind::Decide),
+    (7, Kind::Decide),
     (3, Kind::Lapse),
     (2, Kind::Delegate),
     (2, Kind::Forget),
@@ -164,6 +170,8 @@ const WEIGHTS: [(u32, Kind); 18] = [
     (1, Kind::Apply),
     (2, Kind::Revoke),
     (1, Kind::Rotate),
+    (2, Kind::Consent),
+    (2, Kind::WithdrawConsent),
     (3, Kind::Note),
 ];
 
@@ -282,6 +290,7 @@ impl Step {
                 let live = self.ticket_in(&world, TicketState::Pending).id;
                 Txn::Lapse(Lapse {
                     tickets: vec![live; usize::from(self.flag)],
+                    withdrawn: vec![live; usize::from(self.act > 8)],
                     acts: vec![Lapsed {
                         act: self.waiting(&world),
                         to,
@@ -335,6 +344,17 @@ impl Step {
                 })
             }
             Kind::Rotate => Txn::Rotate(Rotate { now, receipts }),
+            Kind::Consent => Txn::Consent(Consent {
+                expires_at: at(self.nonce * 8),
+                now,
+                receipts,
+                ..consent(self.ticket)
+            }),
+            Kind::WithdrawConsent => Txn::WithdrawConsent(WithdrawConsent {
+                now,
+                receipts,
+                ..withdraw_consent(&[self.ticket, self.holder][..1 + usize::from(!self.apt)])
+            }),
             Kind::Note => Txn::Note(Note { now, receipts }),
         }
     }

@@ -4,6 +4,7 @@ use lychgate_core::State;
 
 use super::Place;
 use super::make::*;
+use crate::row::TicketState;
 use crate::txn::{Deliver, Lapse, Lapsed, Note, Rotate, Txn};
 use crate::{Committed, Rejected, Store};
 
@@ -285,5 +286,72 @@ pub fn revoking_moves_the_epoch_and_can_be_taken_back(make: Make<'_>) {
         store.protected_state().unwrap().last_time,
         at(5),
         "time never goes back"
+    );
+}
+
+pub fn a_consent_is_granted_once_and_withdrawn_once(make: Make<'_>) {
+    let (_place, store) = ready_store(make);
+    done(&*store, Txn::Consent(consent(1)));
+    done(&*store, Txn::Consent(consent(2)));
+    assert_eq!(
+        rejected(&*store, Txn::Consent(consent(1))),
+        Rejected::SeenConsent
+    );
+    assert_eq!(store.protected_state().unwrap().epochs, EPOCHS);
+    let ids = |live_at| -> Vec<_> {
+        let rows = store.consents(live_at, 9).unwrap();
+        rows.into_iter().map(|row| row.id).collect()
+    };
+    assert_eq!(ids(Some(at(29_999))), [consent_id(2), consent_id(1)]);
+    assert!(ids(Some(at(30_000))).is_empty());
+    let before = super::model::dump(&*store);
+    for wrong in [&[1, 3][..], &[1, 1]] {
+        let txn = Txn::WithdrawConsent(withdraw_consent(wrong));
+        assert_eq!(rejected(&*store, txn), Rejected::UnknownConsent);
+        assert_eq!(super::model::dump(&*store), before);
+    }
+    done(&*store, Txn::WithdrawConsent(withdraw_consent(&[1])));
+    assert_eq!(ids(Some(at(3))), [consent_id(2)]);
+    assert_eq!(ids(None).len(), 2);
+    assert_eq!(store.protected_state().unwrap().epochs.authority_epoch, 1);
+    let again = Txn::WithdrawConsent(withdraw_consent(&[1]));
+    assert_eq!(rejected(&*store, again), Rejected::UnknownConsent);
+    assert_eq!(
+        rejected(&*store, Txn::Consent(consent(1))),
+        Rejected::SeenConsent
+    );
+    // What was issued before it is worth nothing after it.
+    let moved = Rejected::EpochMismatch {
+        which: crate::Which::Authority,
+    };
+    assert_eq!(rejected(&*store, boxed(dispatch(7))), moved);
+}
+
+pub fn a_withdrawn_ticket_licenses_nothing(make: Make<'_>) {
+    let (_place, store) = ready_store(make);
+    done(&*store, Txn::Escalate(escalate(1, "s")));
+    done(&*store, Txn::Escalate(escalate(2, "t")));
+    done(&*store, Txn::Decide(decide(2, true)));
+    done(
+        &*store,
+        Txn::Lapse(Lapse {
+            withdrawn: vec![ticket(1), ticket(2)],
+            ..Lapse::at(at(3))
+        }),
+    );
+    let state = TicketState::Withdrawn;
+    for n in [1, 2] {
+        let row = store.ticket(ticket(n)).unwrap().unwrap();
+        assert_eq!((row.state, row.display), (state, None));
+    }
+    assert_eq!(
+        rejected(&*store, Txn::Decide(decide(1, true))),
+        Rejected::TicketNotPending { state }
+    );
+    let mut licensed = dispatch(3);
+    licensed.approval = Some(approval(2, "t"));
+    assert_eq!(
+        rejected(&*store, boxed(licensed)),
+        Rejected::TicketNotApproved { state }
     );
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lychgate_core::id::{ActId, DelegationId, Nonce, TicketId};
+use lychgate_core::id::{ActId, ConsentId, DelegationId, Nonce, TicketId};
 use lychgate_core::signed::{BatchPath, BatchPlace};
 use lychgate_core::{Code, State, Timestamp};
 use lychgate_ledger::Hash;
@@ -26,6 +26,7 @@ pub(super) struct World {
     pub(super) purses: BTreeMap<Account, Purse>,
     pub(super) delegations: BTreeMap<DelegationId, DelegationRow>,
     pub(super) revoked: BTreeMap<String, Timestamp>,
+    pub(super) consents: BTreeMap<ConsentId, ConsentRow>,
     pub(super) applied: Option<AppliedRow>,
     pub(super) record: Vec<Entry>,
     pub(super) heads: Vec<HeadRow>,
@@ -55,6 +56,7 @@ impl Default for World {
             purses: BTreeMap::new(),
             delegations: BTreeMap::new(),
             revoked: BTreeMap::new(),
+            consents: BTreeMap::new(),
             applied: None,
             record: Vec::new(),
             heads: Vec::new(),
@@ -95,6 +97,8 @@ impl World {
                 self.held.epochs.authority_epoch += 1;
                 (txn.now, txn.receipts)
             }
+            Txn::Consent(txn) => self.consent(txn)?,
+            Txn::WithdrawConsent(txn) => self.withdraw_consent(txn)?,
             Txn::Prune(txn) => {
                 self.pruned.extend(txn.lines(first_index)?);
                 (txn.now, txn.receipts)
@@ -435,16 +439,23 @@ impl World {
         let at = self.at(txn.now);
         let tickets: BTreeSet<_> = txn.tickets.iter().collect();
         let acts: BTreeSet<_> = txn.acts.iter().map(|lapsed| lapsed.act).collect();
-        if tickets.len() < txn.tickets.len() || acts.len() < txn.acts.len() {
+        let tickets: BTreeSet<_> = tickets.into_iter().chain(&txn.withdrawn).collect();
+        let named = txn.tickets.len() + txn.withdrawn.len();
+        if tickets.len() < named || acts.len() < txn.acts.len() {
             return Err(Rejected::Malformed("something lapses twice"));
         }
-        for id in txn.tickets {
+        let expired = txn.tickets.into_iter().map(|id| (id, TicketState::Expired));
+        let withdrawn = txn
+            .withdrawn
+            .into_iter()
+            .map(|id| (id, TicketState::Withdrawn));
+        for (id, to) in expired.chain(withdrawn).collect::<Vec<_>>() {
             let ticket = self.tickets.get_mut(&id).ok_or(Rejected::UnknownTicket)?;
             let state = ticket.state;
             if !matches!(state, TicketState::Pending | TicketState::Approved) {
                 return Err(Rejected::TicketNotPending { state });
             }
-            ticket.state = TicketState::Expired;
+            ticket.state = to;
             hide(ticket);
         }
         for lapsed in txn.acts {
@@ -507,6 +518,34 @@ impl World {
             self.revoked.remove(subject);
         }
         self.held.epochs.revocation_epoch += 1;
+        Ok((txn.now, txn.receipts))
+    }
+
+    fn consent(&mut self, txn: Consent) -> Step<(Timestamp, Vec<Entry>)> {
+        if self.consents.contains_key(&txn.id) {
+            return Err(Rejected::SeenConsent);
+        }
+        let row = ConsentRow {
+            id: txn.id,
+            granted_at: self.at(txn.now),
+            expires_at: txn.expires_at,
+            withdrawn_at: None,
+            terms: txn.terms,
+            grant: txn.grant,
+        };
+        self.consents.insert(txn.id, row);
+        Ok((txn.now, txn.receipts))
+    }
+
+    fn withdraw_consent(&mut self, txn: WithdrawConsent) -> Step<(Timestamp, Vec<Entry>)> {
+        let at = self.at(txn.now);
+        for id in &txn.consents {
+            let row = self.consents.get_mut(id).ok_or(Rejected::UnknownConsent)?;
+            if row.withdrawn_at.replace(at).is_some() {
+                return Err(Rejected::UnknownConsent);
+            }
+        }
+        self.held.epochs.authority_epoch += 1;
         Ok((txn.now, txn.receipts))
     }
 
