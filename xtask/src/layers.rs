@@ -50,6 +50,13 @@ const LAYERS: &[Layer] = &[
         connections: &[],
     },
     Layer {
+        name: "lychgate-provenance",
+        may_use: &["core"],
+        pure: true,
+        processes: &[],
+        connections: &[],
+    },
+    Layer {
         name: "lychgate-policy",
         may_use: &["core"],
         pure: true,
@@ -72,7 +79,15 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "lychgate-gate",
-        may_use: &["core", "keys", "intake", "policy", "ledger", "store"],
+        may_use: &[
+            "core",
+            "keys",
+            "intake",
+            "provenance",
+            "policy",
+            "ledger",
+            "store",
+        ],
         pure: false,
         processes: &[],
         connections: &[],
@@ -108,7 +123,7 @@ const LAYERS: &[Layer] = &[
     Layer {
         name: "lychgate",
         may_use: &[
-            "core", "keys", "intake", "policy", "ledger", "store", "gate", "sinks", "server",
+            "core", "keys", "intake", "provenance", "policy", "ledger", "store", "gate", "sinks", "server",
         ],
         pure: false,
         // The tour's victim and the benchmark's peer: they show the gate, and are no way round it.

@@ -12,6 +12,7 @@
 //! - [`code`]: the decision codes and the constant text a model may see (PROFILE §6)
 //! - [`lifecycle`]: the states of an act (PROFILE §5)
 //! - [`merkle`]: the hashes of a Merkle tree (RFC 9162)
+//! - [`label`]: how far a value is the user's own (draft §3)
 //! - [`name`]: which names there can be (PROFILE §8)
 //! - [`signed`]: which objects are signed, and over which bytes (PROFILE §3)
 //! - [`display`]: how a text reaches a person's eyes (CASES "Display")
@@ -29,6 +30,7 @@ pub mod evidence;
 pub mod id;
 pub mod jcs;
 pub mod json;
+pub mod label;
 pub mod lifecycle;
 pub mod merkle;
 pub mod name;
@@ -42,5 +44,6 @@ pub use code::Code;
 pub use consequence::ConsequenceClass;
 pub use digest::Digest;
 pub use epoch::Epochs;
+pub use label::Label;
 pub use lifecycle::State;
 pub use time::Timestamp;
