@@ -131,10 +131,12 @@ impl Gate {
             "the revocation epoch moved",
         );
         judging.require(
-            !held
-                .revocation_subjects()
-                .iter()
-                .any(|subject| now.revoked.contains(subject)),
+            // Nearly always nothing is, and then an act's subjects need not be spelled.
+            now.revoked.is_empty()
+                || !held
+                    .revocation_subjects()
+                    .iter()
+                    .any(|subject| now.revoked.contains(subject)),
             |p| &mut p.revocation_state_valid,
             Code::RevocationActive,
             "something the act needs is revoked",

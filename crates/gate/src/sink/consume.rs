@@ -171,7 +171,6 @@ impl Gate {
             .policy(current.policy_digest)
             .signed(digests.authority, digests.verification);
         let (mut issue, mut approval) = (None, None);
-        let mut revocation_subjects = Vec::new();
         let mut charges = Vec::new();
         let mut opening = None;
         if let Origin::Fresh(fresh) = &presented.origin {
@@ -179,7 +178,6 @@ impl Gate {
                 .predicates(fresh.predicates)
                 .evidence(fresh.evidence_id, digest(&fresh.evidence.leaf)?);
             approval = fresh.approval;
-            revocation_subjects.clone_from(&fresh.revocation_subjects);
             charges.clone_from(&fresh.charges.all);
             opening = fresh.opening.as_deref();
             if let Hot::Under { id, .. } = fresh.envelope {
@@ -192,9 +190,10 @@ impl Gate {
                 receipts: Vec::new(),
             });
         }
-        if revocation_subjects.is_empty() {
-            revocation_subjects = crate::gate::revocation_subjects(act);
-        }
+        let revocation_subjects = match &presented.origin {
+            Origin::Fresh(fresh) => fresh.revocation_subjects.clone(),
+            Origin::Stored => crate::gate::revocation_subjects(act),
+        };
         let mut receipts = vec![draft.entry().map_err(|_| Code::FailClosed)?];
         if let Some(opening) = opening {
             receipts.push(self.opened_entry(opening, current)?);

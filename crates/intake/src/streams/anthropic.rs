@@ -33,10 +33,7 @@ impl Anthropic {
         mut event: Object,
         out: &mut Out,
     ) -> Result<(), Reason> {
-        let kind = take::text(&mut event, "type")?.ok_or(Reason::EventUnknown)?;
-        if !name.is_empty() && name != kind {
-            return Err(Reason::SourcesDisagree);
-        }
+        let kind = take::kind(&mut event, name)?;
         match kind.as_str() {
             "ping" => return Ok(()),
             "error" => return Err(Reason::ProviderError),

@@ -42,10 +42,7 @@ impl Responses {
         mut event: Object,
         out: &mut Out,
     ) -> Result<(), Reason> {
-        let kind = take::text(&mut event, "type")?.ok_or(Reason::EventUnknown)?;
-        if !name.is_empty() && name != kind {
-            return Err(Reason::SourcesDisagree);
-        }
+        let kind = take::kind(&mut event, name)?;
         match kind.as_str() {
             "error" | "response.failed" | "response.cancelled" => {
                 return Err(Reason::ProviderError);

@@ -22,6 +22,16 @@ pub(super) fn label(object: &mut Object, key: &str) -> Result<Option<String>, Re
     Ok(text(object, key)?.filter(|text| !text.is_empty()))
 }
 
+/// What an event says it is, which is what its line `event:`, where there is one, says too.
+pub(super) fn kind(event: &mut Object, name: &str) -> Result<String, Reason> {
+    let kind = text(event, "type")?.ok_or(Reason::EventUnknown)?;
+    if name.is_empty() || name == kind {
+        Ok(kind)
+    } else {
+        Err(Reason::SourcesDisagree)
+    }
+}
+
 pub(super) fn object(object: &mut Object, key: &str) -> Result<Option<Object>, Reason> {
     match take(object, key) {
         None => Ok(None),
