@@ -4,7 +4,7 @@
 //! - [`connect`]: a worker's connection, and the chain it comes with
 //! - `predicate`: what a chain says of each act
 //! - `budget`: what each act draws on, along the chain
-//! - [`act`]: AGENT_DELEGATION as a candidate act; `effect`: making the link
+//! - `act`: AGENT_DELEGATION as a candidate act; `effect`: making the link
 
 mod act;
 mod budget;

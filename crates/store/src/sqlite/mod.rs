@@ -1,7 +1,7 @@
 //! The store on one SQLite file: WAL, one writer thread, group commit, one `fdatasync` of the log a group.
 //!
 //! The writer blocks for one transaction, drains the queue, and commits the group; nobody waits for a group to fill.
-//! While the disk has one group the next is worked on ([`sync`]); nobody is answered before his group is on the disk. Reads go over connections of their own that cannot write. The gate's lock keeps a second process
+//! While the disk has one group the next is worked on (`sync`); nobody is answered before his group is on the disk. Reads go over connections of their own that cannot write. The gate's lock keeps a second process
 //! away; should one come nevertheless, each group reads the head anew and takes SQLite's write lock, so the rules hold.
 
 mod accounts;

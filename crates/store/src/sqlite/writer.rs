@@ -1,5 +1,5 @@
 //! The one thread that writes: blocks for one transaction, drains the queue, commits the group, and has it made durable
-//! and answered (see [`super::sync`]).
+//! and answered (see `super::sync`).
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
